@@ -14,11 +14,11 @@ use emend_core::{
     Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, decide,
 };
 use emend_store::DatabaseUrl;
+use learning_store::{self, Store};
 use learning_svc::{
     capabilities::{Capabilities, Parts},
     decisions::Follower,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
-    store::{self, Store},
 };
 use tokio::time::Instant;
 
@@ -187,8 +187,8 @@ fn app(store: &Arc<dyn Store>) -> Capabilities {
 /// Through the use case: one event per transaction, the same with instances that keep nothing, and many events per
 /// transaction.
 async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, f64)> {
-    let store = store::open(&DatabaseUrl::sqlite(path), 2).await?;
-    store::begin_installation(&*store, &Entropy::system()).await?;
+    let store = learning_store::open(&DatabaseUrl::sqlite(path), 2).await?;
+    learning_store::begin_installation(&*store, &Entropy::system()).await?;
     let service = app(&store);
     let there: Vec<IngestEvent> = (0..ballots).map(event).collect::<Result<_>>()?;
     apply(&service, &there).await?;

@@ -17,11 +17,10 @@ use emend_base::{Entropy, SystemClock};
 use emend_core::Revision;
 use emend_store::DatabaseUrl;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use learning_store::{self, evidence::graph::Upsert};
 use learning_svc::{
     capabilities::{Capabilities, Parts},
     decisions::Follower,
-    evidence::store::graph::Upsert,
-    store,
 };
 use tokio::time::Instant;
 
@@ -76,8 +75,8 @@ fn per_second(count: usize, began: Instant) -> f64 {
 
 async fn measure(name: &str, database: &DatabaseUrl, options: &Evidence, rows: f64) -> Result<()> {
     let entropy = Entropy::system();
-    let store = store::open(database, 8).await?;
-    store::begin_installation(&*store, &entropy).await?;
+    let store = learning_store::open(database, 8).await?;
+    learning_store::begin_installation(&*store, &entropy).await?;
     let app = Capabilities::new(Parts::new(
         store,
         Arc::new(NoFollower),

@@ -11,14 +11,13 @@ use emend_core::{
     ResourceKey, ResourceValue, Revision, Roles, ratings::RatingFields,
 };
 use emend_store::DatabaseUrl;
+use learning_store::{self, actor::Actor};
 use learning_svc::{
-    actor::Actor,
     capabilities::{Capabilities, Parts},
     decisions::Follower,
     generator::http::Model,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
-    store,
 };
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 
@@ -64,8 +63,8 @@ async fn measured(options: &Generator) -> Result<()> {
     let directory = tempfile::tempdir().context("a temporary directory")?;
     let database = DatabaseUrl::sqlite(directory.path().join("learning.db"));
     let entropy = Entropy::system();
-    let store = store::open(&database, 4).await?;
-    store::begin_installation(&*store, &entropy).await?;
+    let store = learning_store::open(&database, 4).await?;
+    learning_store::begin_installation(&*store, &entropy).await?;
     let parts = Parts::new(store, Arc::new(Nobody), SystemClock::shared(), entropy.clone());
     let app = Capabilities::new(parts.clone());
     for target in TARGETS {

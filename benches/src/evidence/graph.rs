@@ -5,7 +5,7 @@ use emend_core::{
     Namespace,
     evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType, Weight},
 };
-use learning_svc::evidence::store::graph::{ClaimUpsert, EdgeUpsert, Fragment, Page, Upsert};
+use learning_store::evidence::graph::{ClaimUpsert, EdgeUpsert, Fragment, Page, Upsert};
 
 use super::BATCH;
 

@@ -3,11 +3,8 @@
 use anyhow::{Context as _, Result, ensure};
 use emend_core::evidence::{Combining, EdgeRelation, EvidenceId, TrustLevel};
 use futures::TryStreamExt as _;
-use learning_svc::{
-    capabilities::Capabilities,
-    evidence::store::{EdgeFilter, EdgePosition},
-    export_slots::ExportSlots,
-};
+use learning_store::evidence::{EdgeFilter, EdgePosition};
+use learning_svc::{capabilities::Capabilities, export_slots::ExportSlots};
 use tokio::time::Instant;
 
 use super::graph::{LARGE_TASK, PER_CLAIM, id, namespace, task};

@@ -3,13 +3,13 @@
 use anyhow::{Context as _, Result, anyhow, ensure};
 use emend_base::Error;
 use emend_core::{Caller, evidence::TrustLevel};
-use learning_svc::{
+use learning_store::{
     actor::Actor,
+    evidence::{EdgeFilter, EdgePosition},
+};
+use learning_svc::{
     capabilities::Capabilities,
-    evidence::{
-        store::{EdgeFilter, EdgePosition},
-        trust_file::{Format, ReadTrustFile},
-    },
+    evidence::trust_file::{Format, ReadTrustFile},
 };
 use tokio::time::Instant;
 

@@ -5,7 +5,7 @@
 use emend_core::{Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
 use feedback_store::audit::{Delivery, Entry as Stored};
-use learning_svc::audit::{CastBallot, CastRating, Entry as Taken, is_imported};
+use learning_store::audit::{CastBallot, CastRating, Entry as Taken, is_imported};
 
 use crate::{
     BALLOT_DIFFERS, BALLOT_MISSING, INBOX_FEEDBACK, INBOX_MISSING, INBOX_SURPLUS, OUTCOME_DIFFERS,

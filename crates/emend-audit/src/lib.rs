@@ -3,7 +3,7 @@
 //! figures, and replaying the log from scratch must give the resources.
 //!
 //! Each service reads its own database and reports what is wrong within it ([`feedback_store::audit`],
-//! [`learning_svc::audit`]). This crate compares the two, feedback by feedback in id order, so that memory is bounded.
+//! [`learning_store::audit`]). This crate compares the two, feedback by feedback in id order, so that memory is bounded.
 //! It changes nothing and knows no table.
 //!
 //! # While the services run
@@ -28,7 +28,7 @@ use emend_store::{
 use feedback_store::audit::Audit as FeedbackAudit;
 pub use feedback_store::audit::Entry as Stored;
 use futures::{StreamExt as _, stream::BoxStream};
-use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures, Mined};
+use learning_store::audit::{Audit as LearningAudit, Entry as Taken, Figures, Mined};
 
 emend_store::checks! {
     INBOX_FEEDBACK: "Every event that learning-svc applied belongs to feedback that feedback-svc stored.";
@@ -104,7 +104,7 @@ pub fn checks() -> impl Iterator<Item = Check> {
     [ROW_CORRUPT]
         .into_iter()
         .chain(feedback_store::audit::CHECKS.iter().copied())
-        .chain(learning_svc::audit::CHECKS.iter().copied())
+        .chain(learning_store::audit::CHECKS.iter().copied())
         .chain(CHECKS.iter().copied())
 }
 
@@ -274,7 +274,7 @@ impl Merge<'_> {
                 compare::lost(stored, taken.as_ref(), &mut report.findings);
             }
             if let Some(taken) = taken {
-                learning_svc::audit::check_entry(&taken, &mut report.findings);
+                learning_store::audit::check_entry(&taken, &mut report.findings);
                 // Compared first as if nothing had been stored since; doubtful entries are checked again later.
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);

@@ -8,7 +8,7 @@ pub(super) fn feedback_rows(bytes: &[u8]) -> usize {
 }
 
 pub(super) fn learning_rows(bytes: &[u8]) -> usize {
-    learning_svc::fuzzing::row(bytes);
+    learning_store::fuzzing::row(bytes);
     bytes.len()
 }
 

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use emend_base::{Entropy, Lifecycle, SharedClock};
+use learning_store::Store;
 use tokio::sync::Notify;
 
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
     profiles::Profiles,
     resources::Resources,
     standings::Standings,
-    store::Store,
 };
 
 /// What the capabilities of a replica are made of.

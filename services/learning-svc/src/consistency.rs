@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_core::{CandidateId, ContestId, Revision};
 use emend_store::StoreError;
-
-use crate::store::{Store, contents::Contents};
+use learning_store::{Store, contents::Contents};
 
 /// Describes every inconsistency; empty where all is well. Reads everything, so it is for tests: operators have
 /// `emend doctor`.

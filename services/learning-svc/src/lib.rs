@@ -12,7 +12,6 @@
 //! * [`log`]: the revisions, and reverting one.
 //! * [`erasure`]: erasing what one user alone had.
 //! * [`stream`]: what subscribers see of the log. [`nodes`]: who they are, and how far they got.
-//! * [`audit`]: checks that the stored data is consistent with itself.
 //!
 //! Each capability is one struct with the ports that it needs, whose methods are its use cases. What decides is beneath them
 //! all, in [`decisions`]; [`store`] is persistence on SQLite or PostgreSQL. A module may use those beneath it alone:
@@ -21,9 +20,7 @@
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
-pub mod actor;
 pub mod arguments;
-pub mod audit;
 pub mod capabilities;
 pub mod config;
 #[cfg(any(test, feature = "simulation"))]
@@ -53,7 +50,6 @@ mod service;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod standings;
-pub mod store;
 pub mod stream;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
 use emend_stream::metrics::StreamMetrics;
+use learning_store::Store;
 
 use crate::{
     config::Config,
@@ -17,7 +18,6 @@ use crate::{
     nodes::metrics::NodeMetrics,
     outputs::metrics::Generations,
     profiles::metrics::ProfileMetrics,
-    store::Store,
     stream::{NODES_SEEN_WITHIN, Settings, Stream},
 };
 

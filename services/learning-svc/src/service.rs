@@ -23,6 +23,7 @@ use emend_proto::learning::v1::{
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available, postgres::PgWake};
+use learning_store::{self, CHANNEL, Store, erasure::ErasedLog};
 use tokio::net::TcpListener;
 
 use crate::{
@@ -30,7 +31,7 @@ use crate::{
     config::Config,
     contests::grpc::CandidateHandler,
     decisions::Follower,
-    erasure::{store::ErasedLog, worker::Eraser},
+    erasure::worker::Eraser,
     evidence::{Evidence, grpc::EvidenceHandler, mounted::MountedTrustFile},
     generator::http::Model,
     ingest::{grpc::IngestHandler, queue::IngestQueue},
@@ -40,7 +41,6 @@ use crate::{
     profiles::grpc::ProfileHandler,
     resources::grpc::ResourceHandler,
     roles,
-    store::{self, CHANNEL, Store},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
@@ -162,7 +162,7 @@ async fn installation(
          meanwhile",
         config.database
     );
-    let head = store::begin_installation(store, entropy).await?;
+    let head = learning_store::begin_installation(store, entropy).await?;
     tracing::info!(installation = %head.installation, "a new installation begins");
     Ok(head.installation)
 }
@@ -208,7 +208,7 @@ pub async fn start(
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
     let store = once_available(patience, &entropy, || {
-        store::open(&config.database, config.connections)
+        learning_store::open(&config.database, config.connections)
     });
     let store = store
         .await

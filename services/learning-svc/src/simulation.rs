@@ -1,4 +1,4 @@
-//! The seams of the deterministic simulation: replicas on a [store in memory](crate::store::memory), called as gRPC
+//! The seams of the deterministic simulation: replicas on a [store in memory](learning_store::memory), called as gRPC
 //! calls them, without sockets. Everything else in a replica is what runs in production. For tests only.
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use emend_proto::{
 };
 use emend_serve::auth::Access;
 use futures::stream::BoxStream;
+use learning_store::memory::MemoryStore;
 use tonic::Status;
 
 use crate::{
     capabilities::{Capabilities, Parts},
     ingest::{grpc::IngestHandler, queue::IngestQueue},
-    store::memory::MemoryStore,
     stream::{Settings, Stream, Wake, grpc::Subscriptions},
 };
 

@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::telemetry::sampler::{INTERVAL, sample_until};
 use emend_serve::health::Readiness;
+use learning_store::Store;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics::LearningMetrics, store::Store, stream::Settings};
+use crate::{metrics::LearningMetrics, stream::Settings};
 
 /// The readiness check that the database answers.
 pub(crate) const DATABASE: &str = "database";

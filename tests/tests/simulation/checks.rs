@@ -8,7 +8,8 @@ use emend_core::{
 };
 use emend_store::simulation::NoInterference;
 use feedback_svc::simulation::StoredFeedback;
-use learning_svc::{consistency::inconsistencies, store::memory::MemoryStore};
+use learning_store::memory::MemoryStore;
+use learning_svc::consistency::inconsistencies;
 
 use crate::{
     node::Node,

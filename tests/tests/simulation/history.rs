@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use emend_proto::{common::v1::ResourceKey, learning::v1::SubscribeRequest};
 use emend_stream::log::{LoggedChange, LoggedRevision};
-use learning_svc::store::memory::{Backup, MemoryStore};
+use learning_store::memory::{Backup, MemoryStore};
 
 /// Namespace, kind, key, qualifier, user.
 pub(crate) type Key = (String, i32, String, String, String);

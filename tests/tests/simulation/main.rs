@@ -35,7 +35,7 @@ use std::env;
 
 use emend_tests::faults::runs::short_or_long;
 use feedback_svc::simulation::Defect as FeedbackDefect;
-use learning_svc::store::memory::Defect as LearningDefect;
+use learning_store::memory::Defect as LearningDefect;
 
 use crate::{
     sabotage::{Sabotage, StreamDefect},

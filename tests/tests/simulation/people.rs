@@ -15,12 +15,12 @@ use emend_proto::{
 use emend_serve::auth::Access;
 use emend_tests::harness::{alias, phrase, prohibit, says::synonyms};
 use feedback_svc::simulation::Replica;
+use learning_store::{actor::Actor, policies::PolicyKey};
 use learning_svc::{
-    actor::Actor,
     capabilities::Capabilities,
     decisions::review::{Review, Verdict},
     log::revert::Revert,
-    policies::{store::PolicyKey, update::PolicyUpdate},
+    policies::update::PolicyUpdate,
     resources::write::{Delete, Put},
 };
 use tokio::{

@@ -5,7 +5,7 @@ use emend_proto::{
     wire::{self, Message},
 };
 use feedback_svc::simulation::Defect as FeedbackDefect;
-use learning_svc::store::memory::Defect as LearningDefect;
+use learning_store::memory::Defect as LearningDefect;
 use prost::Message as _;
 
 /// What is broken.

@@ -12,12 +12,11 @@ use emend_proto::common::v1::Outcome;
 use emend_store::simulation::NoInterference;
 use emend_tests::harness::Dice;
 use feedback_svc::{RelayConfig, simulation as feedback};
-use learning_svc::{
-    log::store::{LogStore as _, PageSize},
-    simulation as learning,
-    store::memory::MemoryStore,
-    stream::Settings,
+use learning_store::{
+    log::{LogStore as _, PageSize},
+    memory::MemoryStore,
 };
+use learning_svc::{simulation as learning, stream::Settings};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

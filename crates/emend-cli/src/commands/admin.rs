@@ -201,7 +201,7 @@ async fn new_epoch(
 ) -> Result {
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(LEARNING_FILE)));
     let _lock = held(&database)?;
-    let store = learning_svc::store::open(&database, 2)
+    let store = learning_store::open(&database, 2)
         .await
         .map_err(anyhow::Error::from)?;
     let Some(head) = store.find_head().await.map_err(anyhow::Error::from)? else {

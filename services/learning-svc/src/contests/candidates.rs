@@ -6,15 +6,13 @@ use emend_base::Error;
 use emend_core::{CandidateId, FeedbackId, Kind, Namespace};
 use emend_serve::auth::Access;
 use jiff::Timestamp;
-
-use crate::{
-    contests::{
-        Contests,
-        store::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
-    },
-    policies::store::PolicyKey,
-    profiles::store::SuggestionDetails,
+use learning_store::{
+    contests::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
+    policies::PolicyKey,
+    profiles::SuggestionDetails,
 };
+
+use crate::contests::Contests;
 
 /// Maximum votes, rivals and feedbacks shown.
 const SHOWN: u32 = 100;

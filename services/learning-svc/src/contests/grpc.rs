@@ -18,13 +18,11 @@ use emend_wire::{
     page::{self, QueryHash},
     parse as wire,
 };
+use learning_store::contests::{CandidateFilter, CandidatePosition};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    contests::{
-        Contests,
-        store::{CandidateFilter, CandidatePosition},
-    },
+    contests::Contests,
     decisions::{
         Decisions,
         review::{Review, Reviewed, Verdict},

@@ -7,13 +7,13 @@ pub mod candidates;
 pub mod grpc;
 pub mod metrics;
 pub mod reevaluation;
-pub mod store;
 
 use std::sync::Arc;
 
+use learning_store::Store;
 use tokio::sync::Notify;
 
-use crate::{decisions::Decisions, store::Store};
+use crate::decisions::Decisions;
 
 /// The use cases of the review queue.
 #[derive(Debug, Clone)]

@@ -10,10 +10,11 @@ use std::time::Duration;
 use emend_base::Lifecycle;
 use emend_core::{Event, ResourceKey, Revision};
 use emend_store::StoreError;
+use learning_store::contests::Place;
 use tokio::time::timeout;
 
 use crate::{
-    contests::{Contests, store::Place},
+    contests::Contests,
     decisions::{numbering::RevisionChoice, open::Attribution},
     fail_points,
     failure::{Failure, refused, subject},

@@ -5,9 +5,10 @@ use emend_proto::common::v1 as pb;
 use emend_store::CorruptRow;
 use emend_wire::render;
 use jiff::Timestamp;
+use learning_store::{contests::KnownBallot, ingest::Seen};
 use prost::Message as _;
 
-use crate::{contests::store::KnownBallot, failure::Failure, ingest::store::Seen};
+use crate::failure::Failure;
 
 /// The outcome of an event that changed nothing that counts.
 pub(crate) fn no_effect(

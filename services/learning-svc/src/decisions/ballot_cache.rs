@@ -14,9 +14,8 @@ use std::{
 };
 
 use emend_core::{Ballots, CandidateId, ContestId, ContestState};
+use learning_store::contests::KeptCandidate;
 use xxhash_rust::xxh3::xxh3_128;
-
-use crate::contests::store::KeptCandidate;
 
 /// Minimum number of ballots worth caching; fewer are as well read again.
 pub const MIN_BALLOTS: usize = 200;

@@ -4,11 +4,9 @@ use emend_core::{
     ContestState, Decision, Event, Kind, Learned, Namespace, ResourceValue, Revision, kinds::ClaimState,
 };
 use jiff::Timestamp;
+use learning_store::evidence::{EventWrite, EvidenceAction, RulingWrite};
 
-use crate::{
-    decisions::open::Attribution,
-    evidence::store::{EventWrite, EvidenceAction, RulingWrite},
-};
+use crate::decisions::open::Attribution;
 
 /// Whether decisions of a kind are about evidence.
 pub(crate) fn is_about_evidence(kind: Kind) -> bool {

@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, SharedClock};
 use emend_core::{ResourceKey, Revision};
 use emend_store::retry_conflicts;
+use learning_store::{Store, UnitOfWork};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
@@ -31,7 +32,6 @@ use crate::{
     },
     fail_points,
     failure::Failure,
-    store::{Store, UnitOfWork},
 };
 
 /// How long a mutation waits for this replica's own readers to see what it wrote.

@@ -3,11 +3,9 @@
 //! Until then they carry provisional numbers, which sort after all others; [`Numbers`] turn them into the final ones.
 
 use emend_core::{Revision, decide::Cause};
+use learning_store::log::{ChangeWrite, LockedHead, LogWrites, RevisionWrite};
 
-use crate::{
-    decisions::open::Attribution,
-    log::store::{ChangeWrite, LockedHead, LogWrites, RevisionWrite},
-};
+use crate::decisions::open::Attribution;
 
 /// Provisional numbers lie above this one, which no log ever reaches.
 const PROVISIONAL: i64 = i64::MAX / 2;

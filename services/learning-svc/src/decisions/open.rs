@@ -20,23 +20,25 @@ use emend_proto::common::v1 as pb;
 use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
+use learning_store::{
+    UnitOfWork,
+    actor::Actor,
+    contests::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
+    evidence::EventWrite,
+    ingest::Marks,
+    log::{ChangeWrite, Trigger},
+    policies::PolicyKey,
+};
 
 pub use self::reading::RatingsAhead;
 use self::working::Working;
 use crate::{
-    actor::Actor,
-    contests::store::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
     decisions::{
         ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
         evidence,
         numbering::{NewRevisions, Numbers, RevisionChoice},
     },
-    evidence::store::EventWrite,
     failure::{Failure, refused, subject},
-    ingest::store::Marks,
-    log::store::{ChangeWrite, Trigger},
-    policies::store::PolicyKey,
-    store::UnitOfWork,
 };
 
 /// Ballots read per contest beyond those that count, so that some can be retracted before more must be read.

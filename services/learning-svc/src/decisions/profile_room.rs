@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use emend_base::Error;
 use emend_core::{Key, Kind, Namespace, UserId};
+use learning_store::{UnitOfWork, profiles::StoredProfile};
 
 use crate::{
     decisions::open::OpenContests,
     failure::{Failure, resource_limit},
-    profiles::store::StoredProfile,
-    store::UnitOfWork,
 };
 
 /// Entries of a list of a profile at most.

@@ -3,10 +3,12 @@
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
 use emend_serve::auth::Access;
+use learning_store::{
+    actor::Actor,
+    contests::{CandidateRecord, Named},
+};
 
 use crate::{
-    actor::Actor,
-    contests::store::{CandidateRecord, Named},
     decisions::{Decisions, numbering::RevisionChoice, open::Attribution, users::lock_user},
     etag,
     failure::{Failure, refused, value_too_large},

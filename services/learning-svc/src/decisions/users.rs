@@ -2,8 +2,7 @@
 
 use emend_core::{FeedbackId, Namespace, ReporterId, ResourceKey, UserId, voter::Voter};
 use emend_store::StoreError;
-
-use crate::store::UnitOfWork;
+use learning_store::UnitOfWork;
 
 /// Makes all others wait, until the unit of work ends, that erase one of the users whose own these keys are, or change what
 /// such a user alone has. A pseudonym is nobody to wait for.

@@ -6,9 +6,9 @@ use emend_core::{
     voter::Voter,
 };
 use emend_proto::common::v1 as pb;
+use learning_store::actor::Actor;
 
 use crate::{
-    actor::Actor,
     decisions::{
         answers::{answered_before, no_effect},
         numbering::RevisionChoice,

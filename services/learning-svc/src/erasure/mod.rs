@@ -6,14 +6,14 @@
 //! puts a pseudonym in their place and forgets the values ([`worker`]).
 
 pub mod erase;
-pub mod store;
 pub mod worker;
 
 use std::sync::Arc;
 
+use learning_store::Store;
 use tokio::sync::Notify;
 
-use crate::{decisions::Decisions, store::Store};
+use crate::decisions::Decisions;
 
 /// The use cases of erasure.
 #[derive(Debug, Clone)]

@@ -6,9 +6,8 @@ use std::{sync::Arc, time::Duration};
 use emend_base::Lifecycle;
 use emend_store::StoreError;
 use jiff::SignedDuration;
+use learning_store::erasure::ErasedLog;
 use tokio::{sync::Notify, time::sleep};
-
-use crate::erasure::store::ErasedLog;
 
 /// How soon it tries again to clean up.
 const AGAIN: Duration = Duration::from_secs(1);

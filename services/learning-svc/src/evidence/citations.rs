@@ -7,15 +7,13 @@ use emend_core::{
     Namespace,
     evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType, RankedPaper, RelatedPaper, WorkId, rank},
 };
+use learning_store::evidence::{
+    KnownPage,
+    graph::{EdgeUpsert, Fragment, Page, Upsert},
+};
 use uuid::Uuid;
 
-use crate::evidence::{
-    Evidence,
-    store::{
-        KnownPage,
-        graph::{EdgeUpsert, Fragment, Page, Upsert},
-    },
-};
+use crate::evidence::Evidence;
 
 /// Papers in one request at most.
 pub(crate) const MAX_RELATED: usize = 500;

@@ -6,16 +6,14 @@
 
 use emend_base::Error;
 use emend_core::{Event, Kind, ResourceKey, Revision, Target};
+use learning_store::evidence::{
+    DeleteStep, DeletionBatch,
+    graph::{By, Deletion},
+};
 
 use crate::{
     decisions::{numbering::RevisionChoice, open::Attribution},
-    evidence::{
-        Evidence,
-        store::{
-            DeleteStep, DeletionBatch,
-            graph::{By, Deletion},
-        },
-    },
+    evidence::Evidence,
     failure::{Failure, refused, subject},
 };
 

@@ -1,11 +1,11 @@
 //! Listing what was done to domains, claims and edges.
 
 use emend_base::Error;
+use learning_store::evidence::{EventFilter, EventPosition, EventRecord};
 
 use crate::evidence::{
     Evidence,
     read::{Listed, up_to},
-    store::{EventFilter, EventPosition, EventRecord},
 };
 
 impl Evidence {

@@ -11,12 +11,10 @@ use emend_core::{
     evidence::{Combining, EvidenceId},
 };
 use futures::stream::{self, BoxStream, StreamExt as _};
+use learning_store::evidence::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::evidence::{
-    Evidence,
-    store::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey},
-};
+use crate::evidence::Evidence;
 
 /// Keys that are found by one query. A task's nodes are found by going through all of its edges: not for each page again.
 const KEYS: u32 = 20_000;

@@ -1,11 +1,9 @@
 //! Bringing the levels of hosts up to date after rules changed: in batches, resumable, on any number of replicas.
 
 use emend_base::Error;
+use learning_store::evidence::Refreshed;
 
-use crate::{
-    evidence::{Evidence, store::Refreshed},
-    failure::Failure,
-};
+use crate::{evidence::Evidence, failure::Failure};
 
 /// Hosts at most in one transaction, during which nobody adds evidence to their namespace.
 const HOSTS: usize = 1_000;

@@ -9,8 +9,7 @@ use emend_base::telemetry::{
     },
 };
 use emend_core::Namespace;
-
-use crate::evidence::store::Backlog;
+use learning_store::evidence::Backlog;
 
 /// Of each more are not counted.
 pub(crate) const COUNTED: u32 = 100_000;

@@ -14,7 +14,6 @@ pub mod mounted;
 mod read;
 pub(crate) mod rules;
 pub(crate) mod stats;
-pub mod store;
 pub mod trust_file;
 pub mod upsert;
 mod verification;
@@ -23,8 +22,9 @@ pub(crate) mod worker;
 use std::sync::Arc;
 
 use emend_base::Error;
+use learning_store::{Store, evidence::EvidenceStore};
 
-use crate::{decisions::Decisions, evidence::store::EvidenceStore, store::Store};
+use crate::decisions::Decisions;
 
 /// The use cases of the evidence graph.
 #[derive(Debug, Clone)]

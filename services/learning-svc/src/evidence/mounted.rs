@@ -20,10 +20,11 @@ use emend_base::{
 };
 use emend_core::{Caller, Violations};
 use emend_serve::health::Readiness;
+use learning_store::actor::Actor;
 use tokio::{sync::Notify, time::sleep};
 
 use super::trust_file::{Format, ReadTrustFile};
-use crate::{actor::Actor, evidence::Evidence};
+use crate::evidence::Evidence;
 
 /// The name under which readiness tells what is wrong.
 const SUBJECT: &str = "trust file";

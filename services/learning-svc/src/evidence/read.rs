@@ -5,11 +5,9 @@ use emend_core::{
     Namespace,
     evidence::{Combining, EvidenceId},
 };
+use learning_store::evidence::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord};
 
-use crate::evidence::{
-    Evidence,
-    store::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
-};
+use crate::evidence::Evidence;
 
 /// Queries for one page of claims at most.
 const BATCHES: usize = 10;

@@ -14,12 +14,13 @@ use emend_core::{
     },
 };
 use jiff::Timestamp;
-
-use crate::{
+use learning_store::{
     actor::Actor,
-    contests::store::{CandidateFilter, CandidatePosition, CandidateRecord},
-    evidence::{Evidence, store::DecisionRecord},
+    contests::{CandidateFilter, CandidatePosition, CandidateRecord},
+    evidence::DecisionRecord,
 };
+
+use crate::evidence::Evidence;
 
 /// Decisions looked at in one query, and queries for one page, at most.
 const BATCH: u32 = 1_000;

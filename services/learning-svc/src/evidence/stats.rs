@@ -1,11 +1,9 @@
 //! How often the model was wrong, by what people said of its edges.
 
 use emend_base::Error;
+use learning_store::evidence::{ReviewCount, ReviewFilter};
 
-use crate::evidence::{
-    Evidence,
-    store::{ReviewCount, ReviewFilter},
-};
+use crate::evidence::Evidence;
 
 /// How often the model was wrong. Each edge counts once, by the ruling in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,20 +12,20 @@ use emend_core::{
     Revision, Violations,
     evidence::{Layer, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
 };
+use learning_store::{
+    actor::Actor,
+    evidence::{TrustFileRecord, TrustFileWrite},
+};
 use serde::Deserialize;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    actor::Actor,
     decisions::{
         numbering::RevisionChoice,
         open::{Attribution, OpenContests},
     },
-    evidence::{
-        Evidence,
-        store::{TrustFileRecord, TrustFileWrite},
-    },
+    evidence::Evidence,
     failure::{Failure, refused, subject},
 };
 

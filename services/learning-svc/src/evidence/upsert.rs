@@ -9,17 +9,17 @@ use emend_core::{
     Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, candidate::Reason,
     evidence::EvidenceId,
 };
+use learning_store::{
+    actor::Actor,
+    evidence::graph::{By, Upsert, Upserted},
+};
 
 use crate::{
-    actor::Actor,
     decisions::{
         numbering::RevisionChoice,
         open::{Attribution, OpenContests},
     },
-    evidence::{
-        Evidence,
-        store::graph::{By, Upsert, Upserted},
-    },
+    evidence::Evidence,
     failure::{Failure, refused, subject},
 };
 

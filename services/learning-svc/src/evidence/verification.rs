@@ -1,5 +1,5 @@
 //! What the system makes of the evidence: the status of claims, and the verified rules of domains. What is to be computed is
-//! marked in the graph, and computed in batches; how no mark is lost is told with [`Derivations`](crate::evidence::store::Derivations).
+//! marked in the graph, and computed in batches; how no mark is lost is told with [`Derivations`](learning_store::evidence::Derivations).
 //!
 //! The rules themselves are the core's. A verified rule is decided in its contest like any other: by the system, with its cause.
 
@@ -9,15 +9,15 @@ use emend_core::{
     evidence::{BlockingPolicy, ClaimStatus, Layer},
 };
 use emend_store::StoreError;
+use learning_store::{
+    UnitOfWork,
+    evidence::{DomainFacts, StaleDomain},
+};
 
 use crate::{
     decisions::{numbering::RevisionChoice, open::Attribution},
-    evidence::{
-        Evidence,
-        store::{DomainFacts, StaleDomain},
-    },
+    evidence::Evidence,
     failure::{Failure, refused, subject},
-    store::UnitOfWork,
 };
 
 /// Claims in one transaction.

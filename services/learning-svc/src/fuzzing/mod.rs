@@ -3,7 +3,4 @@
 
 pub(crate) mod requests;
 
-pub use crate::{
-    fuzzing::requests::{event, import, page_token, request},
-    store::fuzzing::row,
-};
+pub use crate::fuzzing::requests::{event, import, page_token, request};

@@ -10,13 +10,15 @@ use emend_wire::{
     page::{self, QueryHash},
     render,
 };
+use learning_store::{
+    codes,
+    contests::{CandidatePosition, CandidateRecord, TransitionWrite},
+    profiles::SuggestionDetails,
+};
 
 use crate::{
-    contests::store::{CandidatePosition, CandidateRecord, TransitionWrite},
     etag,
     grpc::render::{actor, small},
-    profiles::store::SuggestionDetails,
-    store::codes,
 };
 
 /// Elements of a filter at most; more than there are distinct values.

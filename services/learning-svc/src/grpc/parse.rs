@@ -5,8 +5,9 @@ use emend_core::{
     violation::{bounded_prose, bounded_text},
 };
 use emend_wire::parse::free_text;
+use learning_store::actor::Actor;
 
-use crate::{actor::Actor, etag};
+use crate::etag;
 
 /// Characters of a reason at most.
 pub(crate) const REASON: usize = emend_wire::parse::MAX_REASON_CHARS;

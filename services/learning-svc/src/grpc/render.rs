@@ -1,8 +1,7 @@
 //! Renders what several responses share.
 
 use emend_proto::common::v1 as common;
-
-use crate::actor::Actor;
+use learning_store::actor::Actor;
 
 /// Who did something.
 pub(crate) fn actor(actor: &Actor) -> common::Actor {

@@ -12,12 +12,13 @@ use std::collections::{HashMap, HashSet};
 use emend_base::Error;
 use emend_core::{EventId, FeedbackId, ResourceKey, voter::VoterKey};
 use emend_store::StoreError;
+use learning_store::UnitOfWork;
 
 use self::group::{Answer, Group};
 use super::event::{EventResult, FeedbackChange, IngestEvent};
 use crate::{
     decisions::answers::answered_before, erasure::erase::ErasedReporter, fail_points, failure::Failure,
-    ingest::Ingest, store::UnitOfWork,
+    ingest::Ingest,
 };
 
 impl Ingest {

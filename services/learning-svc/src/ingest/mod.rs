@@ -7,14 +7,14 @@ pub mod apply;
 pub mod event;
 pub mod grpc;
 pub mod queue;
-pub mod store;
 mod trace;
 
 use std::sync::Arc;
 
+use learning_store::Store;
 use tokio::sync::Notify;
 
-use crate::{decisions::Decisions, erasure::Erasure, store::Store};
+use crate::{decisions::Decisions, erasure::Erasure};
 
 /// The use case of ingestion.
 #[derive(Debug, Clone)]

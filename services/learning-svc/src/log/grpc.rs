@@ -6,12 +6,10 @@ use emend_wire::{
     page::{self, MAX_PAGE_BYTES, QueryHash},
     render,
 };
+use learning_store::log::{ChangeRecord, RevisionRecord};
 use prost::Message as _;
 
-use crate::{
-    grpc::render::actor,
-    log::store::{ChangeRecord, RevisionRecord},
-};
+use crate::grpc::render::actor;
 
 /// Where a page begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -134,7 +132,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{actor::Actor, log::store::ChangeRecord};
+    use learning_store::{actor::Actor, log::ChangeRecord};
 
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 

@@ -2,18 +2,17 @@
 
 pub(crate) mod grpc;
 pub mod revert;
-pub mod store;
 
 use std::sync::Arc;
 
 use emend_base::Error;
 use emend_core::Revision;
-
-use crate::{
-    decisions::Decisions,
-    log::store::{RevisionFilter, RevisionRecord},
-    store::Store,
+use learning_store::{
+    Store,
+    log::{RevisionFilter, RevisionRecord},
 };
+
+use crate::decisions::Decisions;
 
 /// The use cases of the log.
 #[derive(Debug, Clone)]

@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{Event, Invalid, Kind, Learned, Namespace, Refusal, Revision, UserId};
 use emend_serve::auth::Access;
+use learning_store::{actor::Actor, contests::Named, log::WrittenChange};
 
 use crate::{
-    actor::Actor,
-    contests::store::Named,
     decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
     failure::{Failure, refused, subject},
-    log::{Log, store::WrittenChange},
+    log::Log,
 };
 
 pub use self::operation::{Left, RevertOperation, RevertedOperation, reverting};

@@ -10,8 +10,7 @@ use emend_base::telemetry::{
     },
 };
 use emend_proto::learning::v1::ReportStatusRequest;
-
-use crate::nodes::store::NodeCounts;
+use learning_store::nodes::NodeCounts;
 
 /// Upper bounds of delay buckets, in seconds: the ones `emend-client` reports with.
 const SECONDS: [f64; 16] = [

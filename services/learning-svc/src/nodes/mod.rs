@@ -4,7 +4,6 @@
 //! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it.
 
 pub mod metrics;
-pub mod store;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +24,10 @@ use emend_wire::{
     render::timestamp_from_micros,
 };
 use jiff::SignedDuration;
+use learning_store::{
+    Store,
+    nodes::{Connection, NodePage, NodeRow, NodeWrite, Opening},
+};
 use prost::Message as _;
 use tokio::{
     sync::Notify,
@@ -32,11 +35,7 @@ use tokio::{
 };
 
 use self::metrics::NodeMetrics;
-use crate::{
-    fail_points,
-    nodes::store::{Connection, NodePage, NodeRow, NodeWrite, Opening},
-    store::Store,
-};
+use crate::fail_points;
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;

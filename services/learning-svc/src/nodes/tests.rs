@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use emend_proto::learning::v1::Cursor;
+use learning_store::log::testing::{TestLog as _, write};
 
 use crate::{
-    log::store::suite::{TestLog as _, write},
     nodes::*,
     stream::{
         Settings, Stream,

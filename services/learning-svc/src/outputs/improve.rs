@@ -15,27 +15,26 @@ use emend_core::{
     kinds::PRODUCTION,
     outputs::{Improved, Material, RatedOutput, Unimproved},
 };
+use learning_store::{
+    UnitOfWork,
+    actor::Actor,
+    contests::CandidateRecord,
+    outputs::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
+    policies::PolicyKey,
+};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
 };
 
 use crate::{
-    actor::Actor,
-    contests::store::CandidateRecord,
     decisions::{
         numbering::RevisionChoice,
         open::{Attribution, OpenContests},
     },
     failure::{Failure, refused, subject, value_too_large},
     generator::GeneratorError,
-    outputs::{
-        Outputs,
-        metrics::Generation,
-        store::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
-    },
-    policies::store::PolicyKey,
-    store::UnitOfWork,
+    outputs::{Outputs, metrics::Generation},
 };
 
 /// How long others leave an improvement alone that somebody began.

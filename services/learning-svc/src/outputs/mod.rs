@@ -11,21 +11,16 @@ pub mod metrics;
 pub(crate) mod preview;
 pub(crate) mod rendered;
 pub mod stats;
-pub mod store;
 pub mod versions;
 pub mod worker;
 
 use std::{fmt, sync::Arc};
 
 use emend_base::{Error, Lifecycle};
+use learning_store::{Store, outputs::improvements::OutputStore};
 use tokio::sync::Notify;
 
-use crate::{
-    decisions::Decisions,
-    generator::Generator,
-    outputs::{metrics::Generations, store::improvements::OutputStore},
-    store::Store,
-};
+use crate::{decisions::Decisions, generator::Generator, outputs::metrics::Generations};
 
 /// The use cases of prompts and of what is said of their outputs.
 #[derive(Clone)]

@@ -3,14 +3,14 @@
 use emend_base::Error;
 use emend_core::{CandidateId, ResourceKey};
 use jiff::Timestamp;
+use learning_store::{
+    outputs::improvements::{Counts, VersionStats},
+    policies::PolicyKey,
+};
 
-use crate::{
-    outputs::{
-        Outputs,
-        improve::{Hindrance, counting, window_of},
-        store::improvements::{Counts, VersionStats},
-    },
-    policies::store::PolicyKey,
+use crate::outputs::{
+    Outputs,
+    improve::{Hindrance, counting, window_of},
 };
 
 /// Versions shown at most.

@@ -7,17 +7,16 @@ use emend_core::{
     Candidate, CandidateId, Event, Learned, Namespace, ResourceKey, ResourceValue, Revision,
     candidate::Verdict,
 };
+use learning_store::{
+    actor::Actor,
+    contests::{CandidateRecord, Named},
+    outputs::improvements::{ImprovementRecord, OutputStore, VersionRecord},
+};
 
 use crate::{
-    actor::Actor,
-    contests::store::{CandidateRecord, Named},
     decisions::{numbering::RevisionChoice, open::Attribution},
     failure::{Failure, refused},
-    outputs::{
-        Outputs,
-        improve::improvements,
-        store::improvements::{ImprovementRecord, OutputStore, VersionRecord},
-    },
+    outputs::{Outputs, improve::improvements},
 };
 
 /// A generated prompt with what it is shown beside.

@@ -8,14 +8,12 @@ use std::{collections::HashMap, time::Duration};
 
 use emend_base::{BackoffConfig, Error, Lifecycle, backoff};
 use emend_core::{Caller, ContestId, FeedbackId, RatingClass, ResourceKey, kinds::PRODUCTION};
+use learning_store::actor::Actor;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{
-    actor::Actor,
-    outputs::{
-        Outputs,
-        improve::{UNIMPROVED, window_of},
-    },
+use crate::outputs::{
+    Outputs,
+    improve::{UNIMPROVED, window_of},
 };
 
 /// How often it looks without being woken: another replica may have been.

@@ -8,6 +8,7 @@ use emend_proto::learning::v1::{self as pb, policy, policy_service_server::Polic
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{kinds, parse as wire, render};
 use jiff::SignedDuration;
+use learning_store::policies::PolicyKey;
 use tonic::{Request, Response, Status};
 
 use crate::{
@@ -15,7 +16,6 @@ use crate::{
     grpc::{parse, render::small},
     policies::{
         Policies,
-        store::PolicyKey,
         update::{PolicyInForce, PolicyUpdate},
     },
     roles::open,

@@ -2,14 +2,14 @@
 
 pub mod grpc;
 pub mod namespaces;
-pub mod store;
 pub mod update;
 
 use std::sync::Arc;
 
+use learning_store::Store;
 use tokio::sync::Notify;
 
-use crate::{decisions::Decisions, store::Store};
+use crate::decisions::Decisions;
 
 /// The use cases of policies.
 #[derive(Debug, Clone)]

@@ -2,14 +2,12 @@
 
 use emend_base::Error;
 use emend_core::{Namespace, evidence::NamespacePolicy};
-
-use crate::{
+use learning_store::{
     actor::Actor,
-    etag,
-    evidence::store::{NamespacePolicyWrite, StoredNamespacePolicy},
-    failure::Failure,
-    policies::Policies,
+    evidence::{NamespacePolicyWrite, StoredNamespacePolicy},
 };
+
+use crate::{etag, failure::Failure, policies::Policies};
 
 /// A change of the policy of a namespace.
 pub struct NamespacePolicyUpdate {

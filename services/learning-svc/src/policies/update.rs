@@ -2,16 +2,12 @@
 
 use emend_base::Error;
 use emend_core::Policy;
-
-use crate::{
+use learning_store::{
     actor::Actor,
-    etag,
-    failure::Failure,
-    policies::{
-        Policies,
-        store::{PolicyKey, PolicyWrite, StoredPolicy},
-    },
+    policies::{PolicyKey, PolicyWrite, StoredPolicy},
 };
+
+use crate::{etag, failure::Failure, policies::Policies};
 
 /// A policy as callers see it.
 #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::{ContestId, Event, Namespace, Origin, ResourceKey, ResourceValue, Revision, UserId};
+use learning_store::{actor::Actor, profiles::StoredProfile};
 
 use crate::{
-    actor::Actor,
     decisions::{
         numbering::RevisionChoice, open::Attribution, profile_room::stored_profile, users::lock_user,
     },
     etag,
     failure::{Failure, refused, subject, value_too_large},
-    profiles::{Profiles, store::StoredProfile},
+    profiles::Profiles,
 };
 
 /// Entries that one revision changes at most.

@@ -9,17 +9,16 @@ use emend_core::{Namespace, Profile, UserId};
 use emend_proto::learning::v1::{self as pb, profile_service_server::ProfileService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::page;
+use learning_store::{
+    contests::CandidatePosition,
+    profiles::{StoredProfile, SuggestionRecord},
+};
 use tonic::{Request, Response, Status};
 
 use crate::{
-    contests::store::CandidatePosition,
     etag,
     grpc::candidates::{self, token},
-    profiles::{
-        Profiles,
-        store::{StoredProfile, SuggestionRecord},
-        suggestions::SuggestionDecided,
-    },
+    profiles::{Profiles, suggestions::SuggestionDecided},
     roles::open,
 };
 

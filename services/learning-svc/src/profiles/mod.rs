@@ -5,19 +5,14 @@
 pub mod entries;
 pub mod grpc;
 pub mod metrics;
-pub mod store;
 pub mod suggestions;
 
 use std::{fmt, sync::Arc};
 
 use emend_base::Error;
+use learning_store::{Store, profiles::ProfileStore};
 
-use crate::{
-    decisions::Decisions,
-    generator::Generator,
-    profiles::{metrics::ProfileMetrics, store::ProfileStore},
-    store::Store,
-};
+use crate::{decisions::Decisions, generator::Generator, profiles::metrics::ProfileMetrics};
 
 /// The use cases of profiles.
 #[derive(Clone)]

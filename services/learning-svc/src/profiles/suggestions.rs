@@ -14,10 +14,13 @@ use emend_core::{
 };
 use emend_serve::auth::Access;
 use jiff::Timestamp;
+use learning_store::{
+    actor::Actor,
+    contests::CandidatePosition,
+    profiles::{StoredProfile, SuggestionDetails, SuggestionRecord},
+};
 
 use crate::{
-    actor::Actor,
-    contests::store::CandidatePosition,
     decisions::{
         numbering::RevisionChoice,
         open::Attribution,
@@ -26,10 +29,7 @@ use crate::{
     },
     failure::{Failure, refused, subject},
     generator::GeneratorError,
-    profiles::{
-        Profiles,
-        store::{StoredProfile, SuggestionDetails, SuggestionRecord},
-    },
+    profiles::Profiles,
 };
 
 /// Activities that a generator is shown at most, the newest ones.

@@ -22,24 +22,25 @@ pub use said::Said;
 
 use emend_base::Error;
 use emend_core::{
-    Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, ResourceValue, Revision, Roles, Rule, contest::MAX_CANDIDATES, decide::Cause,
-    voter::Voter,
+    Ballot, Caller, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin, Proposal, Refusal,
+    ResourceValue, Revision, Roles, Rule, contest::MAX_CANDIDATES, decide::Cause, voter::Voter,
 };
-use uuid::Uuid;
+use learning_store::{
+    UnitOfWork,
+    actor::Actor,
+    contests::{BallotDetails, NewBallot},
+    log::Trigger,
+    resources::PER_REVISION,
+};
 
 use crate::{
-    actor::Actor,
-    contests::store::{BallotDetails, NewBallot},
     decisions::{
         numbering::RevisionChoice,
         open::{Attribution, OpenContests, Written},
     },
     fail_points,
     failure::{Failure, resource_limit},
-    log::store::Trigger,
-    resources::{Resources, store::PER_REVISION},
-    store::UnitOfWork,
+    resources::Resources,
 };
 
 /// Rows of which something is known, and votes, per revision, and per transaction where bad rows are skipped.
@@ -48,9 +49,6 @@ const CHUNK: usize = PER_REVISION;
 /// Rows taken from a caller at once where bad rows are skipped. Those of which nothing is known are written in one
 /// transaction: the more there are, the less often a page of an index is written, and the longer others wait.
 pub(crate) const PART: usize = 10_000;
-
-/// The UUID namespace for the feedback ids of imported votes (RFC 9562, version 5).
-const VOTES: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e03);
 
 /// What an import does with rows the policy does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -557,17 +555,5 @@ fn attribution(import: &Import) -> Attribution {
 /// The id of the caller's vote for a value.
 fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
     let contest = proposal.key.contest_id();
-    vote_id_of(caller, contest, proposal.value.candidate_id(contest))
-}
-
-/// The id under which an import casts a client's vote for a candidate.
-pub fn vote_id_of(caller: &Caller, contest: ContestId, candidate: CandidateId) -> FeedbackId {
-    // Two fixed-length ids, then the caller: different votes never give the same bytes.
-    let name = [
-        contest.0.as_bytes(),
-        candidate.0.as_bytes(),
-        caller.as_str().as_bytes(),
-    ]
-    .concat();
-    FeedbackId(Uuid::new_v5(&VOTES, &name))
+    learning_store::contests::imported_vote_id(caller, contest, proposal.value.candidate_id(contest))
 }

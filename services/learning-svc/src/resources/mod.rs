@@ -5,15 +5,15 @@ pub mod grpc;
 pub mod import;
 pub mod queue;
 pub mod read;
-pub mod store;
 pub mod write;
 
 use std::sync::Arc;
 
 use emend_base::Lifecycle;
 use emend_core::OperationId;
+use learning_store::Store;
 
-use crate::{decisions::Decisions, store::Store};
+use crate::decisions::Decisions;
 
 /// The use cases of resources.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@
 
 use emend_base::Error;
 use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
+use learning_store::{UnitOfWork, actor::Actor};
 
 use crate::{
-    actor::Actor,
     decisions::{
         numbering::RevisionChoice,
         open::{Attribution, OpenContests},
@@ -16,7 +16,6 @@ use crate::{
     etag,
     failure::{Failure, refused, subject, value_too_large},
     resources::Resources,
-    store::UnitOfWork,
 };
 
 /// A value a person sets.

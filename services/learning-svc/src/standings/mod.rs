@@ -4,7 +4,6 @@
 //! feedback's ballots name, and from a rating's place in its window, as they are now.
 
 pub mod grpc;
-pub mod store;
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,9 +13,11 @@ use std::{
 use emend_base::Error;
 use emend_core::{FeedbackId, Kind, Namespace, Policy, Reason, Rule, Standing};
 use emend_store::CorruptRow;
-
-use self::store::{RatingNow, Supported};
-use crate::{policies::store::PolicyKey, store::Store};
+use learning_store::{
+    Store,
+    policies::PolicyKey,
+    standings::{RatingNow, Supported},
+};
 
 /// The use case of standings.
 #[derive(Debug, Clone)]

@@ -30,16 +30,14 @@ use emend_stream::{
     state::{Entry, ReplicaState},
 };
 use jiff::SignedDuration;
+use learning_store::Store;
 use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
 
 pub use self::{retention::Retention, settings::Settings, tailer::Tailer};
-use crate::{
-    nodes::{Nodes, OpenStream},
-    store::Store,
-};
+use crate::nodes::{Nodes, OpenStream};
 
 /// A node's stream of messages.
 pub type Session = session::Session<OpenStream>;

@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use emend_store::StoreError;
+use learning_store::Store;
 
 use super::settings::Settings;
-use crate::{fail_points, store::Store};
+use crate::fail_points;
 
 /// The worker that drops old tombstones and nodes.
 #[derive(Clone)]

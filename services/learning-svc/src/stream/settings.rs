@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-
-use crate::{log::store::PageSize, nodes::metrics::NodeMetrics};
 use emend_stream::{metrics::StreamMetrics, transfer::Pace};
+use jiff::SignedDuration;
+use learning_store::log::PageSize;
+
+use crate::nodes::metrics::NodeMetrics;
 
 /// How the stream behaves.
 #[derive(Debug, Clone)]

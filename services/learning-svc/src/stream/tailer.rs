@@ -21,13 +21,13 @@ use emend_stream::{
     filter::GroupId,
     state::{ReplicaState, Restored},
 };
+use learning_store::{
+    Store,
+    log::{LogPage, PageSize},
+};
 use tokio::time::Instant;
 
-use crate::{
-    fail_points,
-    log::store::{LogPage, PageSize},
-    store::Store,
-};
+use crate::fail_points;
 
 /// After this many changes, which take some milliseconds, the worker yields to other tasks.
 const CHANGES_AT_ONCE: usize = 1_000;

@@ -2,7 +2,7 @@
 
 mod client;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use emend_base::{Entropy, ManualClock};
 use emend_core::{Epoch, InstallationId};
@@ -11,14 +11,14 @@ use emend_store::{
     simulation::{Interference, NoInterference},
 };
 use futures::future::BoxFuture;
+use learning_store::log::LogStore as _;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
 use super::{Settings, Stream};
-use crate::log::store::LogStore as _;
 /// The log. Clones share it; several streams on one log are replicas on one database.
-pub(crate) use crate::store::memory::MemoryStore as MemoryLog;
+pub(crate) use learning_store::memory::MemoryStore as MemoryLog;
 
 /// A replica on the log, at its head, whose workers are stepped by hand.
 pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {
@@ -63,4 +63,15 @@ impl Interference for Silent {
     fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         NoInterference.after(call)
     }
+}
+
+/// What a client subscribed to everything holds at a revision.
+pub(crate) fn model_at(log: &MemoryLog, revision: i64) -> BTreeMap<Key, Held> {
+    let logged = log.logged_after(0);
+    model(
+        logged
+            .iter()
+            .map(|logged| &**logged)
+            .filter(|logged| logged.revision <= revision),
+    )
 }

@@ -173,10 +173,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        log::store::LogStore as _,
-        stream::{Settings, testing::silenced},
-    };
+    use crate::stream::{Settings, testing::silenced};
+    use learning_store::log::LogStore as _;
 
     #[tokio::test(start_paused = true)]
     async fn a_replica_is_not_ready_while_its_database_does_not_answer() {

@@ -9,12 +9,14 @@ use emend_core::{
     ResourceKey, ResourceValue, Status, correction::Proposal, evidence::EvidenceId, kinds::HUMAN,
 };
 use emend_proto::learning::v1 as pb;
+use learning_store::{
+    contests::{CandidateFilter, CandidateRecord},
+    evidence::{EdgeFilter, EdgePosition},
+};
 
 use crate::{
     capabilities::Capabilities,
-    contests::store::{CandidateFilter, CandidateRecord},
     decisions::review::Verdict,
-    evidence::store::{EdgeFilter, EdgePosition},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::{
         import::{ImportAs, Mode, Row},

@@ -26,7 +26,7 @@ const VERBS: [&str; 3] = ["create_csa", "create_isda", "open_account"];
 /// Every candidate's figures equal those recounted from its contest's stored ballots.
 async fn assert_counted(world: &World, app: &Capabilities, when: &str) {
     let contest = key(Form::PhraseMapping, PHRASE, VERBS[0]).contest_id();
-    let scope = crate::policies::store::PolicyKey::of(&key(Form::PhraseMapping, PHRASE, VERBS[0]));
+    let scope = learning_store::policies::PolicyKey::of(&key(Form::PhraseMapping, PHRASE, VERBS[0]));
     let policy = app.policies.policy(&scope).await.unwrap().stored.policy;
     let ballots = app.store.ballots(contest, 100_000).await.unwrap();
     let tally = Tally::count(&ballots, &policy, world.clock.now());

@@ -130,7 +130,7 @@ async fn the_outcome_of_the_whole_is_that_of_the_least_advanced_effect(world: &W
 async fn a_refused_effect_does_not_affect_the_others(world: &World) {
     let app = world.instance().await;
     let long = "Beta ".repeat(50);
-    let scope = crate::policies::store::PolicyKey::of(&key(Form::PhraseMapping, "alpha", "open"));
+    let scope = learning_store::policies::PolicyKey::of(&key(Form::PhraseMapping, "alpha", "open"));
     app.policies
         .update_policy(&PolicyUpdate {
             key: scope,

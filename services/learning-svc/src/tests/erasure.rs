@@ -4,11 +4,12 @@ use emend_core::{Caller, FeedbackId, ReporterId, Revision, UserId, correction::F
 use emend_proto::common::v1::OutcomeState;
 use emend_serve::auth::Access;
 use emend_store::audit::{Findings, IgnoreProgress};
+use learning_store::audit::Audit;
+use learning_store::log::RevisionFilter;
 
 use crate::{
-    audit::Audit,
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
-    log::{revert::Revert, store::RevisionFilter},
+    log::revert::Revert,
     tests::{
         on_both_databases,
         votes::state,

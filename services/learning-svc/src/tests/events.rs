@@ -212,7 +212,7 @@ async fn the_log_names_the_feedback_that_caused_a_change_and_its_time(world: &Wo
     let mut feedback = world.feedback("ann", Form::Entity, "a", "e");
     feedback.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
     one(&app, &feedback).await;
-    let filter = crate::log::store::RevisionFilter {
+    let filter = learning_store::log::RevisionFilter {
         namespace: namespace(),
         kind: None,
         keys: Vec::new(),

@@ -8,16 +8,16 @@ use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{self as pb, node_ref::Node},
 };
+use learning_store::{
+    contests::CandidateFilter,
+    evidence::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
+    testing::somebody_waits,
+};
 
 use crate::{
     capabilities::Capabilities,
-    contests::store::CandidateFilter,
-    evidence::{
-        grpc::parse,
-        store::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
-    },
+    evidence::grpc::parse,
     ingest::event::{FeedbackChange, IngestEvent},
-    store::testing::somebody_waits,
     tests::{
         erasure::assert_audited,
         on_both_databases,

@@ -3,13 +3,13 @@
 use emend_base::Error;
 use emend_core::{EdgeRelation, evidence::WorkId};
 use emend_proto::learning::v1 as pb;
+use learning_store::evidence::{EdgeFilter, EdgePosition, EdgeRecord};
 
 use crate::{
     capabilities::Capabilities,
     evidence::{
         citations::RankedCitations,
         grpc::{citations, parse},
-        store::{EdgeFilter, EdgePosition, EdgeRecord},
     },
     tests::{
         on_both_databases,

@@ -7,17 +7,14 @@ use emend_core::{
     evidence::{ClaimStatus, EvidenceId},
 };
 use emend_proto::learning::v1 as pb;
+use learning_store::evidence::{
+    EventFilter, EvidenceAction, Period, ReviewFilter,
+    graph::{Deletion, Element, ElementSort},
+};
 
 use crate::{
     capabilities::Capabilities,
-    evidence::{
-        deletes::DeletedElements,
-        grpc::parse,
-        store::{
-            EventFilter, EvidenceAction, Period, ReviewFilter,
-            graph::{Deletion, Element, ElementSort},
-        },
-    },
+    evidence::{deletes::DeletedElements, grpc::parse},
     tests::{
         erasure::assert_audited,
         evidence::{claim, correction, edge, support, upsert},

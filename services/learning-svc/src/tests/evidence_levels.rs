@@ -11,13 +11,11 @@ use emend_core::{
     },
 };
 use emend_proto::learning::v1 as pb;
+use learning_store::evidence::{ClaimFilter, EdgeFilter, EdgePosition};
 
 use crate::{
     capabilities::Capabilities,
-    evidence::{
-        grpc::parse,
-        store::{ClaimFilter, EdgeFilter, EdgePosition},
-    },
+    evidence::grpc::parse,
     ingest::event::IngestEvent,
     policies::namespaces::NamespacePolicyUpdate,
     resources::write::{Delete, Put},
@@ -187,7 +185,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     settle(&app).await;
     assert_eq!(
         app.evidence.graph().unwrap().backlog(9).await.unwrap(),
-        crate::evidence::store::Backlog::default()
+        learning_store::evidence::Backlog::default()
     );
     assert_eq!(head(&app).await, before + 1, "one revision, however many hosts");
     assert_eq!(

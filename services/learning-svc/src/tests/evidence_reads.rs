@@ -6,15 +6,14 @@ use emend_proto::{
     learning::v1::{self as pb, export_materials_response::Line as PbLine},
 };
 use futures::TryStreamExt as _;
+use learning_store::evidence::{
+    EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter,
+};
 
 use crate::{
     capabilities::Capabilities,
     decisions::review::Verdict,
-    evidence::{
-        grpc::reads,
-        stats::ReviewStats,
-        store::{EventFilter, EventPosition, EventRecord, EvidenceAction, Period, ReviewFilter},
-    },
+    evidence::{grpc::reads, stats::ReviewStats},
     export_slots::ExportSlots,
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::Put,

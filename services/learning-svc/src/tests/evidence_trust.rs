@@ -14,6 +14,7 @@ use emend_core::{
     evidence::{DomainDecision, DomainRule, DomainRuleValue, Finding, Layer, RuleCause, TrustLevel},
 };
 use emend_serve::health::Readiness;
+use learning_store::log::{RevisionFilter, RevisionRecord};
 
 use crate::{
     capabilities::Capabilities,
@@ -22,7 +23,6 @@ use crate::{
         rules::{BlockedDomain, RuleFilter},
         trust_file::{Format, ReadTrustFile, TrustFileApplied},
     },
-    log::store::{RevisionFilter, RevisionRecord},
     resources::write::Put,
     tests::{
         evidence::{correction, edge, support, upsert},

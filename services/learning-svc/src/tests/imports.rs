@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use emend_base::Error;
 use emend_core::{Correction, DomainRule, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_serve::auth::Access;
+use learning_store::log::RevisionFilter;
 
 use crate::{
-    log::{
-        revert::{RevertOperation, RevertedOperation},
-        store::RevisionFilter,
-    },
+    log::revert::{RevertOperation, RevertedOperation},
     resources::import::{Import, ImportAs, Imported, Mode, Row, RowError},
     tests::{
         on_both_databases,

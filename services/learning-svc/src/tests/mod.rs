@@ -23,6 +23,7 @@ mod profiles;
 mod prompts;
 mod rulings;
 mod standings;
+mod store_contract;
 mod votes;
 mod windows;
 pub(crate) mod world;

@@ -3,12 +3,15 @@
 use emend_base::Error;
 use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, correction::Form};
 use emend_serve::auth::Access;
+use learning_store::{
+    contests::{CandidateFilter, CandidatePosition},
+    log::RevisionFilter,
+};
 
 use crate::{
-    contests::store::{CandidateFilter, CandidatePosition},
     decisions::review::Verdict,
     etag,
-    log::{revert::Revert, store::RevisionFilter},
+    log::revert::Revert,
     resources::{
         import::{Import, ImportAs, Mode, Row},
         write::Delete,

@@ -5,17 +5,13 @@ use emend_core::{Kind, Policy, RiskLevel, Status, correction::Form};
 use emend_proto::common::v1::OutcomeState;
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::future::join_all;
+use learning_store::{self, audit::Audit, policies::PolicyKey};
 
 use crate::{
-    audit::Audit,
     capabilities::Capabilities,
     etag,
-    policies::{
-        store::PolicyKey,
-        update::{PolicyInForce, PolicyUpdate},
-    },
+    policies::update::{PolicyInForce, PolicyUpdate},
     resources::write::Delete,
-    store,
     tests::{
         on_both_databases,
         votes::state,
@@ -244,7 +240,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
         "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
         "UPDATE contests SET kind = 1, key = '' WHERE key = 'p9'",
     ] {
-        store::testing::tamper(&world.url, sql).await;
+        learning_store::testing::tamper(&world.url, sql).await;
     }
     set(&app, Kind::InvocationPhrase, |policy| policy.votes.threshold = 1).await;
     for expected in [197, 0] {

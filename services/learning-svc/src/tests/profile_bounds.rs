@@ -8,6 +8,7 @@ use emend_core::{
 use emend_serve::auth::Access;
 use futures::future::join_all;
 use jiff::SignedDuration;
+use learning_store::{self};
 
 use crate::{
     capabilities::Capabilities,
@@ -16,7 +17,6 @@ use crate::{
     log::revert::Revert,
     profiles::suggestions::entry_key,
     resources::write::{Delete, Put},
-    store,
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -174,7 +174,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     let made = suggest(&app, "ann").await;
     assert_eq!(made.len(), 1);
     // By the database's clock: 90 days but for an hour, and that hour.
-    store::testing::tamper(
+    learning_store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 7772400000000",
     )
@@ -182,7 +182,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     record(&app, "ann", &[activity(2_000, &["Go"], &[])]).await;
     worker.run_once().await.unwrap();
     assert_eq!(kept().await, 1_501);
-    store::testing::tamper(
+    learning_store::testing::tamper(
         &world.url,
         "UPDATE activities SET recorded_at = recorded_at - 3600000000",
     )

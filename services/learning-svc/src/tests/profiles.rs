@@ -8,18 +8,20 @@ use emend_core::{
 };
 use emend_serve::auth::Access;
 use jiff::Timestamp;
+use learning_store::{
+    actor::Actor,
+    contests::{CandidateFilter, CandidatePosition},
+    profiles::{KEPT_ACTIVITIES, StoredProfile, SuggestionRecord},
+};
 use tokio::sync::Semaphore;
 
 use crate::{
-    actor::Actor,
     capabilities::Capabilities,
-    contests::store::{CandidateFilter, CandidatePosition},
     decisions::review::{Review, Verdict},
     generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
     profiles::{
         entries::ProfileUpdate,
-        store::{KEPT_ACTIVITIES, StoredProfile, SuggestionRecord},
         suggestions::{SuggestionDecided, SuggestionsAsked, entry_key},
     },
     tests::{

@@ -12,11 +12,11 @@ use emend_core::{
 };
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::{StreamExt as _, future::join_all};
+use learning_store::audit::{Audit, check_entry};
+use learning_store::contests::CandidateRecord;
 
 use crate::{
-    audit::{Audit, check_entry},
     capabilities::Capabilities,
-    contests::store::CandidateRecord,
     decisions::review::{Reviewed, Verdict},
     ingest::event::{FeedbackChange, IngestEvent},
     resources::write::{Delete, Put},

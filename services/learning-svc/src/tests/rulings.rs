@@ -11,12 +11,15 @@ use emend_proto::{
 };
 use emend_serve::auth::Access;
 use emend_wire::render;
+use learning_store::{
+    contests::{CandidateFilter, CandidateRecord},
+    log::RevisionFilter,
+};
 
 use crate::{
     capabilities::Capabilities,
-    contests::store::{CandidateFilter, CandidateRecord},
     ingest::event::{FeedbackChange, IngestEvent},
-    log::{revert::Revert, store::RevisionFilter},
+    log::revert::Revert,
     resources::{
         grpc,
         import::{ImportAs, Mode, Row},

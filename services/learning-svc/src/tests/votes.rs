@@ -4,10 +4,10 @@ use emend_core::{Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 use emend_serve::auth::Access;
 use jiff::SignedDuration;
+use learning_store::policies::PolicyKey;
 
 use crate::{
     log::revert::Revert,
-    policies::store::PolicyKey,
     tests::{
         on_both_databases,
         world::{

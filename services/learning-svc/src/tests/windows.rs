@@ -9,18 +9,19 @@ use emend_proto::common::v1::{self as pb, Outcome};
 use emend_serve::auth::Access;
 use emend_store::audit::{Findings, IgnoreProgress};
 use futures::StreamExt as _;
+use learning_store::{
+    audit::{Audit, check_entry},
+    log::{ChangeRecord, RevisionFilter},
+    outputs::OfVoter,
+    policies::PolicyKey,
+};
 
 use crate::{
-    audit::{Audit, check_entry},
     capabilities::Capabilities,
     decisions::open::RatingsAhead,
     ingest::event::{ErasedVoter, FeedbackChange, IngestEvent},
-    log::{
-        revert::Revert,
-        store::{ChangeRecord, RevisionFilter},
-    },
-    outputs::store::OfVoter,
-    policies::{store::PolicyKey, update::PolicyUpdate},
+    log::revert::Revert,
+    policies::update::PolicyUpdate,
     resources::write::{Delete, Put},
     tests::{
         on_both_databases,
@@ -609,12 +610,12 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         (&["CONTEST_MISSING"][..], "UPDATE ratings SET contest = -contest"),
         (&["CONTEST_ROW"][..], "UPDATE contests SET pending = 1 - pending"),
     ] {
-        crate::store::testing::tamper(&world.url, damage).await;
+        learning_store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         for check in checks {
             assert!(found.contains(check), "{damage}: {found}");
         }
-        crate::store::testing::tamper(&world.url, damage).await;
+        learning_store::testing::tamper(&world.url, damage).await;
         assert_eq!(findings(world).await, "[]", "{damage}");
     }
     for (check, damage) in [
@@ -628,7 +629,7 @@ async fn an_audit_finds_what_does_not_agree(world: &World) {
         ),
         ("RESOURCE_REPLAY", "UPDATE resources SET revision = revision - 1"),
     ] {
-        crate::store::testing::tamper(&world.url, damage).await;
+        learning_store::testing::tamper(&world.url, damage).await;
         let found = findings(world).await;
         assert!(found.contains(check), "{damage}: {found}");
     }

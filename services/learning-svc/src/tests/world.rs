@@ -17,19 +17,21 @@ use emend_core::{
 use emend_proto::common::v1 as pb;
 use emend_serve::auth::Access;
 use emend_store::{DatabaseUrl, testing::TestPostgres};
+use learning_store::{
+    self,
+    actor::Actor,
+    contests::{CandidateFilter, CandidateRecord},
+};
 
 use crate::{
-    actor::Actor,
     capabilities::{Capabilities, Parts},
     consistency::inconsistencies,
-    contests::store::{CandidateFilter, CandidateRecord},
     decisions::{
         Follower,
         review::{Review, Reviewed, Verdict},
     },
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
-    store,
 };
 
 /// A log follower that does nothing.
@@ -43,7 +45,11 @@ impl Follower for NoFollower {
 }
 
 /// The use cases on a store.
-pub(crate) fn app_on(store: Arc<dyn store::Store>, clock: &ManualClock, entropy: &Entropy) -> Capabilities {
+pub(crate) fn app_on(
+    store: Arc<dyn learning_store::Store>,
+    clock: &ManualClock,
+    entropy: &Entropy,
+) -> Capabilities {
     Capabilities::new(Parts::new(
         store,
         Arc::new(NoFollower),
@@ -84,24 +90,33 @@ impl World {
     }
 
     /// A connection to this database.
-    pub(crate) async fn store(&self) -> Arc<dyn store::Store> {
-        let store = store::open(&self.url, 2).await.unwrap();
-        store::begin_installation(&*store, &self.entropy).await.unwrap();
+    pub(crate) async fn store(&self) -> Arc<dyn learning_store::Store> {
+        let store = learning_store::open(&self.url, 2).await.unwrap();
+        learning_store::begin_installation(&*store, &self.entropy)
+            .await
+            .unwrap();
         store
     }
 
     /// Another service instance on this database.
     pub(crate) async fn instance(&self) -> Capabilities {
-        let store = store::open(&self.url, 4).await.unwrap();
-        store::begin_installation(&*store, &self.entropy).await.unwrap();
+        let store = learning_store::open(&self.url, 4).await.unwrap();
+        learning_store::begin_installation(&*store, &self.entropy)
+            .await
+            .unwrap();
         app_on(store, &self.clock, &self.entropy)
     }
 
     /// An instance on a store in memory, with this world's clock.
     pub(crate) async fn in_memory(&self) -> Capabilities {
         let silence = Arc::new(emend_store::simulation::NoInterference);
-        let store = Arc::new(store::memory::MemoryStore::on(self.clock.shared(), silence));
-        store::begin_installation(&*store, &self.entropy).await.unwrap();
+        let store = Arc::new(learning_store::memory::MemoryStore::on(
+            self.clock.shared(),
+            silence,
+        ));
+        learning_store::begin_installation(&*store, &self.entropy)
+            .await
+            .unwrap();
         app_on(store, &self.clock, &self.entropy)
     }
 

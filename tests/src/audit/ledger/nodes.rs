@@ -8,7 +8,7 @@ use std::{
 use emend_core::Digest;
 use emend_proto::learning::v1::SubscribeRequest;
 use emend_store::audit::Findings;
-use learning_svc::audit::{Figures, Group};
+use learning_store::audit::{Figures, Group};
 use tokio::time::timeout;
 
 use super::{NODE_BEHIND, NODE_DIFFERS, NODE_DIGEST};

@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use emend_core::CandidateId;
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
+use learning_store::contests::{CandidateRecord, FeedbackRecord};
 use prost::Message as _;
 
 use crate::{
-    contests::{
-        candidates::{CandidateDetails, LiveVote},
-        store::{CandidateRecord, FeedbackRecord},
-    },
+    contests::candidates::{CandidateDetails, LiveVote},
     grpc::candidates::{candidate, suggestion, transition},
 };
 
@@ -72,7 +70,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::{actor::Actor, contests::store::KeptCandidate};
+    use learning_store::{actor::Actor, contests::KeptCandidate};
 
     fn record() -> CandidateRecord {
         let key = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), "p", "", "").unwrap();

@@ -7,13 +7,13 @@ use emend_core::{
     ratings::voices,
 };
 use emend_store::StoreError;
+use learning_store::{
+    UnitOfWork,
+    contests::Named,
+    outputs::{OfClass, OfOutput, OfVoter},
+};
 
 use super::{OpenContests, SPARE};
-use crate::{
-    contests::store::Named,
-    outputs::store::{OfClass, OfOutput, OfVoter},
-    store::UnitOfWork,
-};
 
 /// What the events ahead are about, where windows of ratings decide.
 #[derive(Debug, Clone, Default)]

@@ -7,12 +7,12 @@ use emend_core::{
     Status, decide::Cause,
 };
 use jiff::Timestamp;
-
-use crate::{
-    contests::store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
-    decisions::{ballot_cache::Fingerprint, numbering::Numbers, open::Attribution},
-    outputs::store::{NewRating, RatingChange, RatingWrites},
+use learning_store::{
+    contests::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
+    outputs::{NewRating, RatingChange, RatingWrites},
 };
+
+use crate::decisions::{ballot_cache::Fingerprint, numbering::Numbers, open::Attribution};
 
 /// A contest being worked on.
 pub(super) struct Working {

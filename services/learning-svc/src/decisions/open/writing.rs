@@ -4,20 +4,22 @@ use bytes::Bytes;
 use emend_core::{ContestId, ContestState, Revision};
 use emend_store::StoreError;
 use emend_wire::value;
+use learning_store::{
+    UnitOfWork, conflict,
+    contests::{CandidateWrite, TransitionWrite},
+    evidence::EventWrite,
+    ingest::InboxWrite,
+    log::LogWrites,
+    outputs::RatingWrites,
+    policies::PolicyKey,
+    resources::{ResourceWrite, ResourceWrites},
+};
 use prost::Message as _;
 
 use super::{OpenContests, Written, working::Working};
 use crate::{
-    contests::store::{CandidateWrite, TransitionWrite},
     decisions::{evidence, numbering::Numbers},
-    evidence::store::EventWrite,
     fail_points,
-    ingest::store::InboxWrite,
-    log::store::LogWrites,
-    outputs::store::RatingWrites,
-    policies::store::PolicyKey,
-    resources::store::{ResourceWrite, ResourceWrites},
-    store::{UnitOfWork, conflict},
 };
 
 /// What is written under the head's lock.

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use emend_core::{Caller, Violations, evidence::EvidenceId, violation::bounded_prose};
 use emend_proto::learning::v1 as pb;
+use learning_store::evidence::graph::{Deletion, MAX_UPSERT};
 
 use crate::{
-    evidence::{
-        deletes::DeletedElements,
-        store::graph::{Deletion, MAX_UPSERT},
-    },
+    evidence::deletes::DeletedElements,
     grpc::parse::{self, REASON},
 };
 

@@ -15,11 +15,10 @@ use emend_proto::learning::v1::{self as pb, evidence_service_server::EvidenceSer
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::page::{self, QueryHash};
 use futures::stream::{self, BoxStream, StreamExt as _};
+use learning_store::actor::Actor;
 use tonic::{Request, Response, Status};
 
-use crate::{
-    actor::Actor, evidence::Evidence, export_slots::ExportSlots, grpc::parse::namespace, roles::open,
-};
+use crate::{evidence::Evidence, export_slots::ExportSlots, grpc::parse::namespace, roles::open};
 
 /// Serves the use cases of the evidence graph.
 #[derive(Debug, Clone)]

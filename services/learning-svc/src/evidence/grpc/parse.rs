@@ -15,14 +15,12 @@ use emend_wire::{
     page::{self, QueryHash},
     parse as wire,
 };
-
-use crate::{
-    evidence::store::{
-        ClaimFilter, EdgeFilter, EdgePosition,
-        graph::{ClaimUpsert, EdgeUpsert, Fragment, MAX_UPSERT, Page, Upsert},
-    },
-    grpc::parse,
+use learning_store::evidence::{
+    ClaimFilter, EdgeFilter, EdgePosition,
+    graph::{ClaimUpsert, EdgeUpsert, Fragment, MAX_UPSERT, Page, Upsert},
 };
+
+use crate::grpc::parse;
 
 /// Characters of the text of a fragment or claim at most.
 pub(super) const MAX_TEXT_CHARS: usize = 32_768;

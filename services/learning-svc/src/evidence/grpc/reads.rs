@@ -12,6 +12,10 @@ use emend_wire::{
     parse as wire,
     render::{resource_key, saturated, timestamp},
 };
+use learning_store::evidence::{
+    EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
+    graph::{Element, ElementSort},
+};
 use prost_types::Timestamp;
 
 use super::{
@@ -20,13 +24,7 @@ use super::{
 };
 use crate::{
     decisions::evidence::is_about_evidence,
-    evidence::{
-        stats::ReviewStats,
-        store::{
-            EventFilter, EventPosition, EventRecord, Line, PageRecord, Period, ReviewFilter, SampleRecord,
-            graph::{Element, ElementSort},
-        },
-    },
+    evidence::stats::ReviewStats,
     grpc::{parse, render::actor},
 };
 

@@ -3,8 +3,7 @@
 use emend_core::evidence::{Confidence, EdgeRelation, NodeRef, NodeType, TrustLevel, Verdict};
 use emend_proto::learning::v1::{self as pb, node_ref::Node};
 use emend_wire::render::{saturated, timestamp};
-
-use crate::evidence::store::{ClaimRecord, EdgeRecord, HostRecord};
+use learning_store::evidence::{ClaimRecord, EdgeRecord, HostRecord};
 
 pub(crate) fn claim(claim: ClaimRecord) -> pb::Claim {
     let Confidence {

@@ -10,10 +10,10 @@ use emend_wire::{
     parse as wire,
     render::{saturated, timestamp},
 };
+use learning_store::{codes, contests::CandidatePosition};
 use tonic::Request;
 
 use crate::{
-    contests::store::CandidatePosition,
     evidence::{
         Evidence,
         rules::{BlockedDomain, ListedRule, RuleFilter},
@@ -25,7 +25,6 @@ use crate::{
         render::actor,
     },
     roles::{TrustFileFor, admit, open},
-    store::codes,
 };
 
 pub(super) async fn apply_trust_file(

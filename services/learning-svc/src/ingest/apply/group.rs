@@ -10,22 +10,22 @@ use emend_core::{
 use emend_proto::common::v1 as pb;
 use emend_wire::render;
 use jiff::Timestamp;
+use learning_store::{
+    actor::Actor,
+    contests::{BallotDetails, KnownBallot, NewBallot},
+    ingest::{Mark, Seen},
+    log::Trigger,
+    outputs::KnownRating,
+};
 
 use crate::{
-    actor::Actor,
-    contests::store::{BallotDetails, KnownBallot, NewBallot},
     decisions::{
         answers::{answered_before, no_effect},
         numbering::RevisionChoice,
         open::{Attribution, Decided, OpenContests},
     },
     failure::{Failure, refused},
-    ingest::{
-        event::{FeedbackChange, IngestEvent, Recorded},
-        store::{Mark, Seen},
-    },
-    log::store::Trigger,
-    outputs::store::KnownRating,
+    ingest::event::{FeedbackChange, IngestEvent, Recorded},
 };
 
 /// The answer to one event of a group.

@@ -9,17 +9,17 @@ use emend_core::{
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
+use learning_store::{
+    UnitOfWork,
+    ingest::Seen,
+    outputs::{KnownRating, OfVoter},
+};
 
 use super::group::{Group, attribution, of_effects, outcome_of};
 use crate::{
     decisions::{answers::no_effect, numbering::RevisionChoice, open::RatingsAhead},
     failure::Failure,
-    ingest::{
-        event::{FeedbackChange, IngestEvent, Recorded},
-        store::Seen,
-    },
-    outputs::store::{KnownRating, OfVoter},
-    store::UnitOfWork,
+    ingest::event::{FeedbackChange, IngestEvent, Recorded},
 };
 
 /// The ratings that these events may be about, as they are stored. Votes ask for none, nor does what is done with them:

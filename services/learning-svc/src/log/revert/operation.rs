@@ -6,17 +6,15 @@
 use emend_base::Error;
 use emend_core::{Event, Learned, Namespace, OperationId, ResourceKey, Revision};
 use emend_serve::auth::Access;
+use learning_store::{actor::Actor, contests::Named, log::WrittenChange};
 use uuid::Uuid;
 
 use crate::{
-    actor::Actor,
-    contests::store::Named,
     decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
     failure::Failure,
     log::{
         Log,
         revert::{owners, why_not},
-        store::WrittenChange,
     },
 };
 

@@ -10,6 +10,7 @@ use emend_proto::learning::v1::{self as pb, output_service_server::OutputService
 use emend_serve::{auth::Call, caller::caller_of, server::deadline::deadline_of};
 use emend_wire::page;
 use futures::stream::{self, BoxStream, StreamExt as _};
+use learning_store::outputs::improvements::VersionRecord;
 use tonic::{Request, Response, Status};
 
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
         Outputs,
         preview::RunSlots,
         rendered::{self, current},
-        store::improvements::VersionRecord,
     },
     roles::open,
     stream::Stream,

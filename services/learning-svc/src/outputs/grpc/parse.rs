@@ -7,9 +7,9 @@ use emend_wire::{
     page::{self, QueryHash},
     parse as wire,
 };
+use learning_store::actor::Actor;
 
 use crate::{
-    actor::Actor,
     grpc::parse,
     outputs::{
         examples::ExampleFormat,

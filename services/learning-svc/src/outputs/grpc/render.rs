@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use emend_proto::learning::v1 as pb;
 use emend_wire::{outputs::settings, render};
+use learning_store::outputs::improvements::{VersionRecord, VersionStats};
 use prost::Message as _;
 use similar::TextDiff;
 
@@ -16,7 +17,6 @@ use crate::{
         preview::{Preview, Previewed},
         rendered::Rendered,
         stats::OutputStats,
-        store::improvements::{VersionRecord, VersionStats},
         versions::Improvement,
     },
 };

@@ -6,11 +6,11 @@ use emend_core::{
 };
 use emend_proto::learning::v1 as pb;
 use emend_wire::render;
+use learning_store::evidence::StoredNamespacePolicy;
 
 use super::masked;
 use crate::{
     etag,
-    evidence::store::StoredNamespacePolicy,
     grpc::{parse, render::small},
     policies::namespaces::NamespacePolicyUpdate,
 };

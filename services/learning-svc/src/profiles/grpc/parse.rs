@@ -15,10 +15,9 @@ use emend_wire::{
     parse as wire,
 };
 use jiff::Timestamp;
+use learning_store::{actor::Actor, contests::CandidatePosition};
 
 use crate::{
-    actor::Actor,
-    contests::store::CandidatePosition,
     decisions::{
         profile_room::MAX_ENTRIES,
         review::{Review, Verdict},

@@ -16,6 +16,7 @@ use emend_serve::{
     server::deadline::deadline_of,
 };
 use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
+use learning_store::log::RevisionFilter;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
@@ -25,7 +26,6 @@ use crate::{
         Log,
         grpc::{Place, page as revision_page},
         revert::{Revert, RevertOperation, RevertedOperation},
-        store::RevisionFilter,
     },
     resources::{
         Resources,

@@ -11,16 +11,18 @@ use emend_core::{
 use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
+use learning_store::{
+    UnitOfWork, conflict,
+    contests::{KeptCandidate, TransitionWrite},
+    log::{LogWrites, RevisionWrite},
+    policies::PolicyKey,
+    resources::{FreshKind, FreshRow, PER_REVISION, ResourceWrites},
+};
 
 use super::{Import, ImportAs, Imported, Keyed};
 use crate::{
-    contests::store::{KeptCandidate, TransitionWrite},
     decisions::{numbering::Numbers, open::Attribution},
     fail_points,
-    log::store::{LogWrites, RevisionWrite},
-    policies::store::PolicyKey,
-    resources::store::{FreshKind, FreshRow, PER_REVISION, ResourceWrites},
-    store::{UnitOfWork, conflict},
 };
 
 /// What is put at keys that nothing is known of.

@@ -15,11 +15,11 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
 };
+use learning_store::{begin_installation, memory::MemoryStore, testing::somebody_waits};
 
 use super::*;
 use crate::{
-    audit, etag,
-    store::{begin_installation, memory::MemoryStore, testing::somebody_waits},
+    etag,
     tests::{
         erasure::assert_audited,
         on_both_databases,
@@ -83,8 +83,7 @@ fn begin_delete(
 }
 
 async fn contests(world: &World) -> u64 {
-    let mut audit = audit::store::open(&world.url).await.unwrap();
-    audit.extent().await.unwrap().contests
+    learning_store::testing::number_of_contests(&world.url).await
 }
 
 async fn calls_that_wait_are_committed_together_and_each_keeps_its_own_outcome(world: &World) {

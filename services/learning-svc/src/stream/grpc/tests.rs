@@ -9,16 +9,14 @@ use emend_proto::{
     learning::v1::{subscribe_response::Message, subscription_service_client::SubscriptionServiceClient},
 };
 use emend_serve::{Server, health::Readiness};
+use learning_store::log::{
+    LogStore as _,
+    testing::{TestLog as _, write},
+};
 use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, codec::CompressionEncoding, transport::Channel};
 
-use crate::{
-    log::store::{
-        LogStore as _,
-        suite::{TestLog as _, write},
-    },
-    stream::{Settings, Wake, grpc::*, testing::MemoryLog},
-};
+use crate::stream::{Settings, Wake, grpc::*, testing::MemoryLog};
 
 const SOON: Duration = Duration::from_secs(20);
 

@@ -1,14 +1,12 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use learning_store::log::testing::{TestLog as _, write};
 
 use super::*;
-use crate::{
-    log::store::suite::{TestLog as _, write},
-    stream::{
-        Settings, Stream,
-        testing::{MemoryLog, catch_up, replica},
-    },
+use crate::stream::{
+    Settings, Stream,
+    testing::{MemoryLog, catch_up, replica},
 };
 
 fn revision(stream: &Stream) -> i64 {

@@ -25,14 +25,12 @@ use emend_proto::learning::v1::{self as pb, SnapshotReason};
 use emend_serve::{auth::Access, fair_semaphore::ClientKey};
 use emend_stream::{Subscription, filter::Filter, opening::Cursor};
 use futures::StreamExt as _;
+use learning_store::log::testing::{TestLog as _, Written, write};
 use tokio::time::Instant;
 
-use crate::{
-    log::store::suite::{TestLog as _, Written, write},
-    stream::{
-        Session, Settings, Stream as Replica,
-        testing::{Client, MemoryLog, catch_up, covered, replica},
-    },
+use crate::stream::{
+    Session, Settings, Stream as Replica,
+    testing::{Client, MemoryLog, catch_up, covered, model_at, replica},
 };
 
 fn everything() -> Filter {

@@ -11,13 +11,11 @@ use emend_stream::{
     log::{Head, Loaded, LoggedRevision},
     state::{Entry, ReplicaState, Restored},
 };
+use learning_store::log::testing::{Written, write};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use crate::{
-    log::store::suite::{Written, write},
-    stream::testing::{Client, Held, Key, covered, model},
-};
+use crate::stream::testing::{Client, Held, Key, covered, model};
 
 type Step = Vec<(usize, usize, usize, bool, Option<u8>)>;
 

@@ -12,17 +12,16 @@ use emend_core::{
     outputs::{Improved, Material, Suggested, SuggestionMaterial},
     ratings::RatingFields,
 };
+use learning_store::{self, contests::CandidateRecord, policies::PolicyKey};
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 
 use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
 use crate::{
     capabilities::Capabilities,
-    contests::store::CandidateRecord,
     generator::{Generator, GeneratorError},
     ingest::event::{FeedbackChange, IngestEvent},
     outputs::{metrics::Generation, worker::Failing},
-    policies::{store::PolicyKey, update::PolicyUpdate},
-    store,
+    policies::update::PolicyUpdate,
     tests::{
         on_both_databases,
         world::{World, apply, candidates, namespace, one, operator},
@@ -203,7 +202,7 @@ async fn a_process_that_ends_gives_up_what_is_generated(world: &World) {
 
 async fn a_lease_that_expired_is_taken_over(world: &World) {
     let (_, generator, generating) = begun(world).await;
-    store::testing::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
+    learning_store::testing::tamper(&world.url, "UPDATE improvements SET leased_until = 1").await;
     let app = world.instance().await;
     let proposed = generate(&app).await.unwrap();
     generator.go_on.notify_one();

@@ -4,13 +4,13 @@ use emend_base::{Clock as _, Error};
 use emend_core::{Kind, Prompt, ResourceKey, Status};
 use emend_serve::auth::Access;
 use futures::StreamExt as _;
+use learning_store::actor::Actor;
 
 use super::{
     TARGET, approve, current_of, findings, generate, generation::held, key, key_of, proposed, put, put_to,
     rate, rating, told, value, version,
 };
 use crate::{
-    actor::Actor,
     capabilities::Capabilities,
     decisions::review::{Review, Verdict},
     export_slots::ExportSlots,
@@ -180,7 +180,7 @@ async fn the_history_of_a_version_names_who_decided_what_and_when(world: &World)
     );
     assert_eq!(findings(world).await, "[]");
     // A decider that is not the one of the last transition is found.
-    crate::store::testing::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
+    learning_store::testing::tamper(&world.url, "UPDATE candidates SET decided_for = 'mallory'").await;
     assert!(findings(world).await.contains("CANDIDATE_HISTORY"));
 }
 

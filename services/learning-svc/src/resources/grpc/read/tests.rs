@@ -1,14 +1,12 @@
 use emend_core::{FewShotSet, Learned, ResourceValue};
 use emend_wire::value;
+use learning_store::log::testing::{TestLog as _, Written, write};
 use tonic::Code;
 
 use super::*;
-use crate::{
-    log::store::suite::{TestLog as _, Written, write},
-    stream::{
-        Settings,
-        testing::{MemoryLog, catch_up, replica},
-    },
+use crate::stream::{
+    Settings,
+    testing::{MemoryLog, catch_up, replica},
 };
 
 fn learned(key: &str, learned: Learned) -> Written {

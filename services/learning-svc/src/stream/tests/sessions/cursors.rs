@@ -18,7 +18,7 @@ async fn a_foreign_epoch_gets_a_snapshot() {
     let mut subscriber = Subscriber::resume(&replica, everything(), client).await;
     subscriber.read();
     assert_eq!(subscriber.client.snapshots, [SnapshotReason::ForeignEpoch]);
-    assert_eq!(subscriber.client.held, log.model(1));
+    assert_eq!(subscriber.client.held, model_at(&log, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +50,7 @@ async fn a_node_moved_to_a_replica_that_lags_gets_no_snapshot() {
         (subscriber.client.resumed, subscriber.client.snapshots.len()),
         (1, 0)
     );
-    assert_eq!(subscriber.client.held, log.model(3));
+    assert_eq!(subscriber.client.held, model_at(&log, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +102,7 @@ async fn a_snapshot_for_a_foreign_epoch_is_not_older_than_the_database() {
     });
     subscriber.read();
     assert_eq!(subscriber.client.snapshots, [SnapshotReason::ForeignEpoch]);
-    assert_eq!(subscriber.client.held, log.model(2));
+    assert_eq!(subscriber.client.held, model_at(&log, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,14 +119,14 @@ async fn a_cursor_older_than_the_tombstones_gets_a_snapshot_and_one_at_the_horiz
     let mut subscriber = Subscriber::resume(&replica, everything(), old).await;
     subscriber.read();
     assert_eq!(subscriber.client.snapshots, [SnapshotReason::CursorExpired]);
-    assert_eq!(subscriber.client.held, log.model(3));
+    assert_eq!(subscriber.client.held, model_at(&log, 3));
     let mut subscriber = Subscriber::resume(&replica, everything(), at_horizon).await;
     subscriber.read();
     assert_eq!(
         (subscriber.client.resumed, subscriber.client.snapshots.len()),
         (1, 0)
     );
-    assert_eq!(subscriber.client.held, log.model(3));
+    assert_eq!(subscriber.client.held, model_at(&log, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn a_stalled_stream_overtaken_by_the_horizon_gets_a_snapshot() {
         stalled.client.snapshots,
         [SnapshotReason::NoCursor, SnapshotReason::CursorExpired]
     );
-    assert_eq!(stalled.client.held, log.model(3));
+    assert_eq!(stalled.client.held, model_at(&log, 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,5 +192,5 @@ async fn a_log_that_goes_backwards_gives_open_streams_a_snapshot_of_the_new_epoc
         subscriber.client.snapshots,
         [SnapshotReason::NoCursor, SnapshotReason::NewEpoch]
     );
-    assert_eq!(subscriber.client.held, log.model(1));
+    assert_eq!(subscriber.client.held, model_at(&log, 1));
 }

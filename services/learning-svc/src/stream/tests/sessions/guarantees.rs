@@ -50,7 +50,7 @@ async fn guarantee_3_reliable_the_newest_value_of_every_key_arrives_and_older_on
         commit(&log, &replica, &[write(&key, value.as_deref())]).await;
     }
     subscriber.read();
-    assert_eq!(subscriber.client.held, log.model(100));
+    assert_eq!(subscriber.client.held, model_at(&log, 100));
     assert_eq!((subscriber.client.updates, subscriber.client.changes), (1, 7));
 }
 
@@ -76,7 +76,7 @@ async fn guarantee_4_atomic_what_one_revision_changed_becomes_visible_together()
             assert!(values.len() <= 1, "all three are of one revision: {values:?}");
         }
     }
-    assert_eq!(subscriber.client.held, log.model(10));
+    assert_eq!(subscriber.client.held, model_at(&log, 10));
     assert_eq!((subscriber.client.updates, subscriber.client.parts), (10, 30));
 }
 
@@ -144,7 +144,7 @@ async fn guarantee_7_what_was_deleted_while_away_is_deleted_on_return() {
     commit(&log, &replica, &[write("k2", Some("back"))]).await;
     let mut subscriber = Subscriber::resume(&replica, everything(), client).await;
     subscriber.read();
-    assert_eq!(subscriber.client.held, log.model(4));
+    assert_eq!(subscriber.client.held, model_at(&log, 4));
     assert_eq!(
         (subscriber.client.resumed, subscriber.client.snapshots.len()),
         (1, 1)
@@ -179,7 +179,10 @@ async fn guarantee_8_the_filter_never_leaks() {
             catch_up(&replica).await;
             // Bookmarks name the digests of exactly what the client holds.
             subscriber.read();
-            assert_eq!(subscriber.client.held, covered(&log.model(2 + round), filter));
+            assert_eq!(
+                subscriber.client.held,
+                covered(&model_at(&log, 2 + round), filter)
+            );
         }
     }
 }
@@ -234,13 +237,13 @@ async fn guarantee_9_stalled_snapshots_lose_their_permits_to_waiting_streams() {
     let first = tokio::time::timeout(Duration::from_mins(1), waiting.session.next()).await;
     waiting.client.apply(&first.unwrap().unwrap().unwrap());
     waiting.read();
-    assert_eq!(waiting.client.held, log.model(1));
+    assert_eq!(waiting.client.held, model_at(&log, 1));
     // The one that stalled longest ends and resumes from its cursor; the other continues.
     let error = stalled[1].session.next().await.unwrap().unwrap_err();
     assert_eq!(error.reason(), "STREAM_STALLED");
     assert!(stalled[1].session.next().await.is_none());
     stalled[0].read();
-    assert_eq!(stalled[0].client.held, log.model(1));
+    assert_eq!(stalled[0].client.held, model_at(&log, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,7 +289,7 @@ async fn guarantee_9_snapshots_read_too_slowly_lose_their_permits_to_waiting_str
     };
     assert_eq!(refusal.reason(), "STREAM_STALLED");
     waiting.read();
-    assert_eq!(waiting.client.held, log.model(2));
+    assert_eq!(waiting.client.held, model_at(&log, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -319,11 +322,11 @@ async fn guarantee_9_one_caller_can_not_take_all_snapshot_permits() {
     assert!(!waiting.read_one(), "the last permit is for others");
     let mut other = open(&Caller::parse("other").unwrap()).await;
     other.read();
-    assert_eq!(other.client.held, log.model(1));
+    assert_eq!(other.client.held, model_at(&log, 1));
     // A transfer that ends makes room for the caller's next one.
     begun.remove(0).read();
     waiting.read();
-    assert_eq!(waiting.client.held, log.model(1));
+    assert_eq!(waiting.client.held, model_at(&log, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -360,9 +363,9 @@ async fn guarantee_9_waiting_callers_get_snapshot_permits_in_turn() {
     waiting.remove(0).read();
     assert!(!waiting[0].read_one());
     other.read();
-    assert_eq!(other.client.held, log.model(1));
+    assert_eq!(other.client.held, model_at(&log, 1));
     waiting[0].read();
-    assert_eq!(waiting[0].client.held, log.model(1));
+    assert_eq!(waiting[0].client.held, model_at(&log, 1));
 }
 
 #[tokio::test(start_paused = true)]

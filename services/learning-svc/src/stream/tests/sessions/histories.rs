@@ -1,8 +1,8 @@
 use jiff::SignedDuration;
+use learning_store::log::LogStore as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::log::store::LogStore as _;
 
 /// An event on a log, its two replicas or a subscriber.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ async fn play(events: Vec<HistoryEvent>) {
     let head = log.head().await.unwrap().revision;
     for (subscriber, filter) in subscribers.iter_mut().zip(&filters) {
         subscriber.read();
-        assert_eq!(subscriber.client.held, covered(&log.model(head), filter));
+        assert_eq!(subscriber.client.held, covered(&model_at(&log, head), filter));
     }
 }
 

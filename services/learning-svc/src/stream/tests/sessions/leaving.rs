@@ -1,9 +1,9 @@
 use emend_base::{reload::Reload as _, telemetry::Metrics};
 use emend_serve::auth::{Authenticator, TokenHash, testing::access_of};
 use emend_stream::metrics::StreamMetrics;
+use learning_store::{log::LogStore as _, nodes::NodeStore as _};
 
 use super::*;
-use crate::{log::store::LogStore as _, nodes::store::NodeStore as _};
 
 #[tokio::test(start_paused = true)]
 async fn at_shutdown_every_stream_gets_what_was_committed_a_bookmark_and_a_jittered_drain() {
@@ -26,7 +26,10 @@ async fn at_shutdown_every_stream_gets_what_was_committed_a_bookmark_and_a_jitte
         // A stream that had sent nothing yet has nothing whole to bookmark, and drains at once.
         if n < 100 {
             assert_eq!(subscriber.client.bookmarks, 1);
-            assert_eq!(subscriber.client.held, log.model(subscriber.client.revision()));
+            assert_eq!(
+                subscriber.client.held,
+                model_at(&log, subscriber.client.revision())
+            );
             assert!(subscriber.client.revision() >= 2);
         }
         assert!(subscriber.session.next().await.is_none());
@@ -134,7 +137,7 @@ async fn a_stopping_replica_ends_its_streams_and_records_that() {
     replica.wait_for(1, None).await.unwrap();
     let shutdown = lifecycle.shutdown(Duration::from_secs(10)).await;
     assert_eq!(shutdown, emend_base::lifecycle::Shutdown::Graceful);
-    assert_eq!(reading.await.unwrap().held, log.model(1));
+    assert_eq!(reading.await.unwrap().held, model_at(&log, 1));
     let page = log
         .list_nodes(None, 10, jiff::SignedDuration::from_hours(1))
         .await

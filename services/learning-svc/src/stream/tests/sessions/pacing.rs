@@ -34,7 +34,7 @@ async fn while_streams_are_paced_states_are_published_at_once_and_streams_woken_
     drop(audiences.take_due());
     assert_eq!(woken(&count), 1);
     listen(&mut subscriber, &count);
-    assert_eq!(subscriber.client.held, log.model(6));
+    assert_eq!(subscriber.client.held, model_at(&log, 6));
     assert_eq!(subscriber.client.updates, 1);
 
     // Whoever ends pacing leaves nobody asleep.
@@ -83,6 +83,6 @@ async fn the_first_of_many_states_wakes_at_once_and_the_others_after_a_pause() {
     lifecycle.shutdown(Duration::from_secs(1)).await;
     for (subscriber, count) in &mut subscribers {
         listen(subscriber, count);
-        assert_eq!(subscriber.client.held, log.model(11));
+        assert_eq!(subscriber.client.held, model_at(&log, 11));
     }
 }

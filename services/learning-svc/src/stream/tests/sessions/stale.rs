@@ -30,7 +30,7 @@ async fn a_snapshot_is_followed_by_how_old_it_is() {
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     reads_as_of(&mut subscriber, AWAY);
     assert_eq!(subscriber.client.snapshots, [SnapshotReason::NoCursor]);
-    assert_eq!(subscriber.client.held, log.model(1));
+    assert_eq!(subscriber.client.held, model_at(&log, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,13 +55,13 @@ async fn a_stream_goes_on_at_its_cursor_and_is_told_how_old_it_is() {
     .await;
     reads_as_of(&mut filtered, AWAY);
     assert_eq!((resumed.client.resumed, resumed.client.updates), (1, 1));
-    assert_eq!(open.client.held, log.model(2));
+    assert_eq!(open.client.held, model_at(&log, 2));
     assert_eq!(filtered.client.snapshots, [SnapshotReason::FilterChanged]);
 
     log.fail(false);
     commit(&log, &replica, &[write("k", Some("w"))]).await;
     open.read();
-    assert_eq!(open.client.held, log.model(3));
+    assert_eq!(open.client.held, model_at(&log, 3));
     tokio::time::advance(Duration::from_secs(2)).await;
     catch_up(&replica).await;
     tokio::time::advance(Duration::from_secs(40)).await;
