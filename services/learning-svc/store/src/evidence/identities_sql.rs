@@ -8,7 +8,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 use emend_store::sql::Statement;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::evidence::reads_sql::Rows;
 use crate::evidence::reads_sql::space_of;
