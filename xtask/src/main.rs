@@ -54,7 +54,7 @@ enum Task {
         /// Everything that CI runs: also fault runs, manifests, documents and fuzz targets.
         #[arg(long, conflicts_with = "cargo_test")]
         all: bool,
-        /// What takes too long for each change: all fault runs, simulations and fuzz targets, long, and rustdoc with private items.
+        /// What takes too long for each change: all tests that can be long, all fault runs, and rustdoc with private items.
         #[arg(long, conflicts_with_all = ["all", "cargo_test"])]
         nightly: bool,
         /// Arguments for `cargo test` instead of `--workspace`; skips lint. Example: -- -p learning-svc votes

@@ -51,9 +51,15 @@ const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
 /// Fault runs of the third tier alone, by the beginning of their names: they take most of that program's time to push load through
 /// slow or overloaded services, and say more of the machine the more else it does.
 const SKIPPED_BY_ALL: [&str; 3] = ["overload::", "slow::", "spread::"];
-/// The programs of the third tier, all of whose tests it runs.
-const NIGHTLY: [&str; 3] = [FAULTS, "simulation", "short"];
-/// Makes the tests of these programs long.
+/// The tests of the third tier: of which programs, and by the beginning of their names. All that can be long are among them.
+const NIGHTLY: [(&[&str], &str); 5] = [
+    (&["--test", FAULTS], ""),
+    (&["--test", "simulation"], ""),
+    (&["--test", "short"], ""),
+    (&["--test", "system"], "ledger::tampering::"),
+    (&["--lib"], "tests::cached_ballots::"),
+];
+/// Makes these tests long.
 const LONG_VARIABLE: &str = "EMEND_TEST_LONG";
 
 /// Runs a tier.
@@ -220,9 +226,9 @@ fn runs(workspace: &Workspace, tier: &Tier) -> Result<Vec<Run>> {
             }]);
         }
         Tier::Nightly => {
-            return Ok(NIGHTLY
-                .map(|program| alone(&["--workspace", "--test", program]))
-                .into());
+            let run =
+                |(program, tests): (&[&str], _)| alone(&[&["--workspace"], program, &["--", tests]].concat());
+            return Ok(NIGHTLY.map(run).into());
         }
         Tier::Quick => false,
         Tier::All => true,
@@ -318,10 +324,37 @@ fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, read_skipped, verdict};
+    use super::{LONG_VARIABLE, NIGHTLY, Outcome, read_skipped, verdict};
+    use crate::{process::Workspace, walls::read_sources};
 
     const NO_GRPCURL: &str = "skipped: EMEND_TEST_GRPCURL is not set";
     const NO_POSTGRES: &str = "skipped: EMEND_TEST_POSTGRES_URL is not set";
+
+    #[test]
+    fn the_nightly_tests_are_all_that_can_be_long() {
+        let workspace = Workspace::locate();
+        let mut long = Vec::new();
+        for root in ["crates", "fuzz/tests", "services", "tests/tests"] {
+            for (file, text) in read_sources(&workspace.path(root)).unwrap() {
+                if [LONG_VARIABLE, "is_long()", "short_or_long("]
+                    .iter()
+                    .any(|word| text.contains(word))
+                {
+                    long.push(format!("{root}/{file}"));
+                }
+            }
+        }
+        for (program, tests) in NIGHTLY {
+            let place = match (program, tests) {
+                ([.., program], "") => format!("tests/{program}"),
+                (_, tests) => tests.trim_end_matches("::").replace("::", "/"),
+            };
+            let count = long.len();
+            long.retain(|file| !file.contains(&place));
+            assert!(long.len() < count, "nothing in {place} can be long");
+        }
+        assert_eq!(long, [""; 0], "these are not among the nightly tests");
+    }
 
     #[test]
     fn a_skip_reason_shared_by_many_tests_is_one_line() {

@@ -139,10 +139,10 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The texts of a crate's sources, by their path from its `src`.
+/// The texts of Rust sources, by their path from where reading began: a crate's `src`.
 type Sources = BTreeMap<String, String>;
 
-fn read_sources(root: &Path) -> Result<Sources> {
+pub(crate) fn read_sources(root: &Path) -> Result<Sources> {
     let mut sources = Sources::new();
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {

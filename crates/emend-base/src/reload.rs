@@ -28,7 +28,7 @@ pub enum When {
     /// If they have changed, or if their content could not be used.
     Changed,
     /// Always, because someone asked for it.
-    Asked,
+    Requested,
 }
 
 /// Something built from files.
@@ -84,7 +84,7 @@ impl Watched {
     /// Whether to read the files now. The caller then reports the outcome with `succeeded` or `failed`.
     pub fn is_due(&mut self, when: When) -> bool {
         let has_changed = self.has_changed();
-        has_changed || self.failure.is_some() || when == When::Asked
+        has_changed || self.failure.is_some() || when == When::Requested
     }
 
     /// The content is in force.
@@ -99,7 +99,7 @@ impl Watched {
         let is_known = self.failure.as_ref() == Some(&why);
         self.failure = Some(why);
         self.failing.store(true, Ordering::Relaxed);
-        !is_known || when == When::Asked
+        !is_known || when == When::Requested
     }
 
     /// Whether what the files held when they were last read was unusable, readable by others at any time.
@@ -154,7 +154,7 @@ pub fn spawn(all: Vec<Arc<dyn Reload>>, interval: Duration, lifecycle: &Lifecycl
             let when = tokio::select! {
                 () = soft.cancelled() => return,
                 () = tokio::time::sleep(interval) => When::Changed,
-                _ = asked => When::Asked,
+                _ = asked => When::Requested,
             };
             let all = all.clone();
             let looked = tokio::task::spawn_blocking(move || {
@@ -194,13 +194,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut watched = Watched::new(vec![directory.path().join("file")]);
         assert!(!watched.is_due(When::Changed));
-        assert!(watched.is_due(When::Asked));
+        assert!(watched.is_due(When::Requested));
         assert!(watched.failed("no".to_owned(), When::Changed));
         for _ in 0..2 {
             assert!(watched.is_due(When::Changed));
             assert!(!watched.failed("no".to_owned(), When::Changed), "it is known");
         }
-        assert!(watched.failed("no".to_owned(), When::Asked), "who asks is told");
+        assert!(
+            watched.failed("no".to_owned(), When::Requested),
+            "who asks is told"
+        );
         assert!(watched.failed("nor so".to_owned(), When::Changed));
         watched.succeeded();
         assert!(!watched.is_due(When::Changed));

@@ -58,7 +58,7 @@ pub fn link_batch<'a>(spans: impl IntoIterator<Item = &'a Span>) {
     }
 }
 
-/// A span of something that may yet fail to happen. It is exported only if it [happens](Pending::happened).
+/// A span of something that may yet fail to happen. It is exported only if it is [confirmed](Pending::confirm).
 #[derive(Debug)]
 #[must_use]
 pub struct Pending {
@@ -75,7 +75,7 @@ impl Pending {
     }
 
     /// Puts the span into its trace. It ends when it is dropped.
-    pub fn happened(self) -> Span {
+    pub fn confirm(self) -> Span {
         set_parent(&self.span, &self.traceparent);
         self.span
     }

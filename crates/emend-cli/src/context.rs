@@ -1,5 +1,6 @@
 //! The context of every command: where the services are, which namespace to use, how long to wait.
 
+mod listing;
 mod options;
 
 use std::{net::SocketAddr, time::Duration};
@@ -36,6 +37,8 @@ pub const LEARNING_ADDR: &str = "127.0.0.1:7402";
 /// The default namespace.
 pub const NAMESPACE: &str = "default";
 
+/// How long a call may take, unless `--timeout` says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -114,7 +117,21 @@ impl Context {
     /// A request with the deadline from `--timeout` and the caller's token.
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = self.request_without_deadline(message);
-        request.set_timeout(self.global.timeout);
+        request.set_timeout(self.timeout());
+        request
+    }
+
+    /// How long a call may take.
+    pub fn timeout(&self) -> Duration {
+        self.global.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// A request for what a language model may be asked: it waits as long as the service does, unless `--timeout` says how long.
+    pub fn request_of_model<T>(&self, message: T) -> Request<T> {
+        let mut request = self.request_without_deadline(message);
+        if let Some(timeout) = self.global.timeout {
+            request.set_timeout(timeout);
+        }
         request
     }
 

@@ -109,6 +109,23 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Results of which there may be more.
+    pub fn list<T>(
+        &mut self,
+        items: &[T],
+        more: bool,
+        json: impl Fn(&T) -> Value,
+        table: impl FnOnce(&[T]) -> Table,
+        if_empty: &str,
+    ) -> Result {
+        self.results(items, json, table, if_empty)?;
+        if more {
+            // On standard error, so that it is not mistaken for a result.
+            eprintln!("emend: there are more; --limit 0 shows all");
+        }
+        Ok(())
+    }
+
     /// Writes a text byte for byte; where people read it, with escapes, and with a line end if it has none.
     pub fn verbatim(&mut self, text: &str) -> Result {
         if self.width == usize::MAX {

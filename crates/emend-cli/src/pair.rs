@@ -5,7 +5,9 @@ mod databases;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use emend_base::{Environment, Lifecycle, bearer::TokenFile, telemetry::Metrics};
+use emend_base::{
+    Environment, Lifecycle, bearer::TokenFile, http_client::model::Endpoint, telemetry::Metrics,
+};
 use emend_serve::{
     auth::Authenticator,
     health::Readiness,
@@ -56,7 +58,7 @@ impl Pair {
         addresses: (&str, &str),
         (exposure, access): (&Exposure, Access),
         rating_http: RatingHttp,
-        trust_file: Option<PathBuf>,
+        (trust_file, generator): (Option<PathBuf>, Option<Endpoint>),
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
@@ -75,6 +77,7 @@ impl Pair {
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.init = databases.accept_new_installation;
         config.trust_file = trust_file;
+        config.generator = generator;
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&access.authenticator);
         config.tls.clone_from(&access.tls);
@@ -125,7 +128,7 @@ impl Pair {
             loopback,
             (&Exposure::default(), Access::default()),
             RatingHttp::default(),
-            None,
+            (None, None),
             lifecycle,
             context,
         )

@@ -194,17 +194,17 @@ async fn a_node_is_as_old_as_its_server_says() {
         let emend_proto::wire::Message::Bookmark(message) = &mut bookmark else {
             unreachable!("a bookmark")
         };
-        let said = SignedDuration::from_mins(minutes);
-        message.age = Some(said.unsigned_abs().try_into().unwrap());
+        let announced = SignedDuration::from_mins(minutes);
+        message.age = Some(announced.unsigned_abs().try_into().unwrap());
         stream.send([bookmark]).await;
         let age = event("the bookmark", &mut events, |event| match event {
             SubscriberEvent::Bookmark { age, .. } => Some(*age),
             _ => None,
         });
-        assert_eq!(age.await, said.unsigned_abs());
+        assert_eq!(age.await, announced.unsigned_abs());
         let age = node.view().staleness().age.unwrap();
         assert!(
-            (said..said + SignedDuration::from_mins(1)).contains(&age),
+            (announced..announced + SignedDuration::from_mins(1)).contains(&age),
             "{age:?}"
         );
     }

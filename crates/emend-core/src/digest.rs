@@ -112,38 +112,38 @@ mod tests {
     #[test]
     fn the_published_vectors_hold() {
         let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-        let text = |of: &'_ Value, name: &str| of[name].as_str().unwrap().to_owned();
+        let text = |vector: &'_ Value, name: &str| vector[name].as_str().unwrap().to_owned();
         let listed = vectors["items"].as_array().unwrap();
         let texts: Vec<[String; 4]> = listed
             .iter()
-            .map(|of| ["namespace", "key", "qualifier", "user_id"].map(|name| text(of, name)))
+            .map(|vector| ["namespace", "key", "qualifier", "user_id"].map(|name| text(vector, name)))
             .collect();
         let mut items = Vec::new();
-        for (of, [namespace, key, qualifier, user_id]) in listed.iter().zip(&texts) {
+        for (vector, [namespace, key, qualifier, user_id]) in listed.iter().zip(&texts) {
             let item = Item {
                 namespace,
-                kind: i32::try_from(of["kind"].as_i64().unwrap()).unwrap(),
+                kind: i32::try_from(vector["kind"].as_i64().unwrap()).unwrap(),
                 key,
                 qualifier,
                 user_id,
-                revision: of["revision"].as_i64().unwrap(),
-                value_checksum: value_checksum(&bytes(&of["value_bytes"])),
+                revision: vector["revision"].as_i64().unwrap(),
+                value_checksum: value_checksum(&bytes(&vector["value_bytes"])),
             };
             assert_eq!(
                 format!("{:016x}", item.value_checksum),
-                text(of, "value_checksum")
+                text(vector, "value_checksum")
             );
-            assert_eq!(item.hashed(), bytes(&of["hashed_bytes"]), "{of}");
-            assert_eq!(format!("{:032x}", item.hash()), text(of, "hash"));
+            assert_eq!(item.hashed(), bytes(&vector["hashed_bytes"]), "{vector}");
+            assert_eq!(format!("{:032x}", item.hash()), text(vector, "hash"));
             items.push(item);
         }
-        for of in vectors["groups"].as_array().unwrap() {
+        for vector in vectors["groups"].as_array().unwrap() {
             let mut digest = Digest::default();
-            for place in of["items"].as_array().unwrap() {
+            for place in vector["items"].as_array().unwrap() {
                 digest.add(&items[usize::try_from(place.as_u64().unwrap()).unwrap()]);
             }
-            assert_eq!(digest.count, of["count"].as_i64().unwrap(), "{of}");
-            assert_eq!(digest.bytes().to_vec(), bytes(&of["hash"]), "{of}");
+            assert_eq!(digest.count, vector["count"].as_i64().unwrap(), "{vector}");
+            assert_eq!(digest.bytes().to_vec(), bytes(&vector["hash"]), "{vector}");
         }
         assert!(items.len() > 5);
     }

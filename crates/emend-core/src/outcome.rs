@@ -112,11 +112,11 @@ impl Outcome {
         Some(outcome)
     }
 
-    /// The figures of a correction that `said` this of a key and supports `candidate`, after evaluation, and no message yet.
+    /// The figures of a correction that `proposed` this for a key and supports `candidate`, after evaluation, and no message yet.
     /// If a revision is written, it is filled in later.
     pub(crate) fn figures(
         key: &str,
-        said: ResourceValue,
+        proposed: ResourceValue,
         candidate: &Candidate,
         was_new: bool,
         auto_applied: bool,
@@ -127,8 +127,8 @@ impl Outcome {
             state,
             reason,
             candidate_id: Some(candidate.id),
-            input: said.written(key).to_owned(),
-            learned: said.learned,
+            input: proposed.written(key).to_owned(),
+            learned: proposed.learned,
             risk: candidate.risk,
             occurrences: candidate.occurrences,
             reporters: candidate.reporters,
@@ -165,8 +165,9 @@ impl Outcome {
     pub(crate) fn of_a_retraction_without_right(mut self) -> Self {
         self.state = OutcomeState::NoEffect;
         self.reason = Some(Reason::NotEntitled);
-        let what = self.learned.describe(&self.input);
-        self.message = format!("Not taken back: who asked for it is not entitled to decide this. {what}.");
+        let description = self.learned.describe(&self.input);
+        self.message =
+            format!("Not taken back: who asked for it is not entitled to decide this. {description}.");
         self
     }
 
@@ -260,25 +261,29 @@ impl Outcome {
     }
 
     fn sentence(&self) -> String {
-        let what = self.learned.describe(&self.input);
+        let description = self.learned.describe(&self.input);
         let why = match (self.reason, &self.learned) {
             (Some(Reason::HighRisk), Learned::DomainRule(_)) => {
                 "it is a shared suffix: the names below it are not its owner's"
             }
             (reason, _) => reason.map_or("", Reason::explanation),
         };
-        let says = says(self.state, self.confirmations_needed, why);
+        let state = state_sentence(self.state, self.confirmations_needed, why);
         match self.state {
-            OutcomeState::Applied => format!("Learned: {what}. {says}"),
+            OutcomeState::Applied => format!("Learned: {description}. {state}"),
             OutcomeState::Pending if self.reason == Some(Reason::TargetNotFound) => {
                 let target = self.learned.kind().rules().short_name;
-                format!("Noted: {what}. It takes effect when the {target} is upserted: it is not known yet.")
+                format!(
+                    "Noted: {description}. It takes effect when the {target} is upserted: it is not known yet."
+                )
             }
-            OutcomeState::Pending | OutcomeState::AwaitingReview => format!("Proposed: {what}. {says}"),
-            OutcomeState::Withdrawn => format!("Withdrawn: {what}. {says}"),
-            OutcomeState::Rejected => format!("Not learned: {what}. It was rejected before."),
-            OutcomeState::NoEffect => format!("Without effect: {what}; {why}."),
-            OutcomeState::Refused => format!("Not learned: {what}; {why}."),
+            OutcomeState::Pending | OutcomeState::AwaitingReview => {
+                format!("Proposed: {description}. {state}")
+            }
+            OutcomeState::Withdrawn => format!("Withdrawn: {description}. {state}"),
+            OutcomeState::Rejected => format!("Not learned: {description}. It was rejected before."),
+            OutcomeState::NoEffect => format!("Without effect: {description}; {why}."),
+            OutcomeState::Refused => format!("Not learned: {description}; {why}."),
         }
     }
 }
@@ -301,7 +306,7 @@ pub(crate) fn state_of(candidate: &Candidate) -> (OutcomeState, Option<Reason>, 
 }
 
 /// A state in a sentence, without the value that it is of.
-pub(crate) fn says(state: OutcomeState, confirmations_needed: u32, why: &str) -> String {
+pub(crate) fn state_sentence(state: OutcomeState, confirmations_needed: u32, why: &str) -> String {
     match state {
         OutcomeState::Applied => "It applies.".to_owned(),
         OutcomeState::Pending if confirmations_needed == 0 => format!("It waits because {why}."),

@@ -181,7 +181,7 @@ impl ResourceKey {
         let Rule::Review(rules) = self.kind.rules().rule else {
             return None;
         };
-        let qualifier = rules.numbered_with.filter(|of| *of != self.qualifier)?;
+        let qualifier = rules.numbered_with.filter(|other| *other != self.qualifier)?;
         Some(Self {
             qualifier: qualifier.to_owned(),
             ..self.clone()

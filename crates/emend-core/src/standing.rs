@@ -9,7 +9,7 @@ use crate::{
     decide::Exclusion,
     ids::{CandidateId, Revision},
     kinds::{Kind, WindowRules},
-    outcome::{OutcomeState, says, state_of},
+    outcome::{OutcomeState, state_of, state_sentence},
     policy::Policy,
     ratings::{Rated, RatingClass},
 };
@@ -75,7 +75,7 @@ impl Standing {
             (_, Some(reason)) => reason.explanation(),
             (_, None) => "",
         };
-        let says = says(state, confirmations_needed, why);
+        let sentence = state_sentence(state, confirmations_needed, why);
         Self {
             reporters: candidate.reporters,
             confirmations_needed,
@@ -85,9 +85,9 @@ impl Standing {
                 _ => Revision::default(),
             },
             message: if was_replaced && !retracted {
-                format!("Another answer took its place. {says}")
+                format!("Another answer took its place. {sentence}")
             } else {
-                says
+                sentence
             },
             ..Self::bare(state, reason, candidate.value.learned.kind(), Some(candidate.id))
         }
@@ -144,7 +144,7 @@ impl Standing {
             confirmations_needed: 0,
             reporters: 0,
             revision: Revision::default(),
-            message: says(state, 0, reason.map_or("", Reason::explanation)),
+            message: state_sentence(state, 0, reason.map_or("", Reason::explanation)),
         }
     }
 }

@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_is_not_seen_goes_and_what_scripts_and_emoji_need_stays() {
         let wales = format!("{BLACK_FLAG}{}", FLAGS[2]);
-        for (what, text, cleaned) in [
+        for (case, text, cleaned) in [
             ("Persian", "می\u{200C}خواهم", "می\u{200C}خواهم"),
             (
                 "Persian after a letter that does not join",
@@ -342,14 +342,14 @@ mod tests {
             ("controls", "a\0b\u{7}c\u{1B}[31m\u{9B}d\u{7F}", "abc[31md"),
             ("separators of lines", "a\u{2028}b\u{2029}c\u{85}d", "a\nb\nc\nd"),
         ] {
-            assert_eq!(clean(text), cleaned, "{what}");
+            assert_eq!(clean(text), cleaned, "{case}");
             let is_hidden = text != cleaned;
             let found = first_hidden(text).is_some() || first_control(text).is_some();
-            assert!(found || !is_hidden, "{what}");
+            assert!(found || !is_hidden, "{case}");
             assert_eq!(
                 escaped(text) == text.replace('\r', r"\u{000D}"),
                 !is_hidden,
-                "{what}"
+                "{case}"
             );
         }
     }
@@ -381,14 +381,14 @@ mod tests {
 
     /// Texts of letters of several scripts, emoji, and everything that may be hidden between them.
     fn texts() -> impl Strategy<Value = String> {
-        let of = prop::sample::select(
+        let characters = prop::sample::select(
             "aé1# \n\r\t\0\u{85}\u{2028}یکरক্खണ്ᠠ葛👩🏽🔬❤🏴🇩\u{20E3}\u{200B}\u{200C}\u{200D}\u{200E}\u{202E}\u{2066}\u{FEFF}\
              \u{AD}\u{61C}\u{180B}\u{180E}\u{FE00}\u{FE0E}\u{FE0F}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E007F}\u{E0100}\
              \u{FFF9}\u{3164}\u{64B}\u{FDD0}"
                 .chars()
                 .collect::<Vec<_>>(),
         );
-        let own = prop::collection::vec(of, 0..12).prop_map(String::from_iter);
+        let own = prop::collection::vec(characters, 0..12).prop_map(String::from_iter);
         prop_oneof![own, any::<String>()]
     }
 

@@ -11,7 +11,7 @@ use crate::fair_semaphore::ClientKey;
 #[derive(Debug)]
 pub struct FairQueue<T> {
     /// Only clients with queued items have an entry.
-    of: HashMap<ClientKey, VecDeque<T>>,
+    queued: HashMap<ClientKey, VecDeque<T>>,
     /// Each of those clients once, the next one first.
     order: VecDeque<ClientKey>,
 }
@@ -19,7 +19,7 @@ pub struct FairQueue<T> {
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
-            of: HashMap::new(),
+            queued: HashMap::new(),
             order: VecDeque::new(),
         }
     }
@@ -28,7 +28,7 @@ impl<T> Default for FairQueue<T> {
 impl<T> FairQueue<T> {
     /// Queues an item behind all others of that client.
     pub fn push(&mut self, client: ClientKey, waiting: T) {
-        match self.of.entry(client) {
+        match self.queued.entry(client) {
             Entry::Occupied(mut own) => own.get_mut().push_back(waiting),
             Entry::Vacant(none) => {
                 self.order.push_back(none.key().clone());
@@ -47,10 +47,10 @@ impl<T> FairQueue<T> {
         loop {
             let next = self.order.iter().position(&mut may)?;
             let client = self.order.remove(next)?;
-            let own = self.of.get_mut(&client)?;
+            let own = self.queued.get_mut(&client)?;
             let first = std::iter::from_fn(|| own.pop_front()).find(&mut is_wanted);
             if own.is_empty() {
-                self.of.remove(&client);
+                self.queued.remove(&client);
             } else {
                 self.order.push_back(client.clone());
             }
@@ -62,10 +62,10 @@ impl<T> FairQueue<T> {
 
     /// Removes the client's first item for which `is_it` returns true.
     pub fn remove(&mut self, client: &ClientKey, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let own = self.of.get_mut(client)?;
+        let own = self.queued.get_mut(client)?;
         let forgotten = own.remove(own.iter().position(is_it)?);
         if own.is_empty() {
-            self.of.remove(client);
+            self.queued.remove(client);
             self.order.retain(|other| other != client);
         }
         forgotten
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(queue.remove(&client("a"), |number| *number == 3), None);
         assert_eq!(queue.remove(&client("b"), |number| *number == 3), Some(3));
         assert_eq!(queue.remove(&client("b"), |_| true), None);
-        assert_eq!(queue.of.len(), 1);
+        assert_eq!(queue.queued.len(), 1);
         assert_eq!(queue.order, [client("a")]);
         assert_eq!(rest(queue), [2]);
     }
@@ -131,6 +131,6 @@ mod tests {
             .map(|(_, number)| number)
             .collect();
         assert_eq!(popped, [3, 4, 5]);
-        assert!(queue.of.is_empty() && queue.order.is_empty());
+        assert!(queue.queued.is_empty() && queue.order.is_empty());
     }
 }

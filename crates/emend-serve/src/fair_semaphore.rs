@@ -105,7 +105,7 @@ pub struct Permit {
 }
 
 /// A pending [`FairSemaphore::acquire`]; dropping it leaves the queue.
-struct Waiting<'a> {
+struct PendingAcquire<'a> {
     semaphore: &'a FairSemaphore,
     client: ClientKey,
     number: u64,
@@ -182,7 +182,7 @@ impl FairSemaphore {
             let number = state.waited;
             state.waited += 1;
             state.waiting.push(client.clone(), Waiter { number, granted });
-            Waiting {
+            PendingAcquire {
                 semaphore: self,
                 client,
                 number,
@@ -291,7 +291,7 @@ impl Drop for Permit {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingAcquire<'_> {
     fn drop(&mut self) {
         let Self {
             semaphore,

@@ -22,7 +22,7 @@ use crate::{
 /// A handle to the queue. Clones share it.
 #[derive(Debug)]
 pub struct GroupQueue<T, R> {
-    waiting: mpsc::UnboundedSender<Waiting<T, R>>,
+    waiting: mpsc::UnboundedSender<WaitingCall<T, R>>,
     places: FairSemaphore,
     patience: Duration,
 }
@@ -30,10 +30,10 @@ pub struct GroupQueue<T, R> {
 /// The other end: takes what waits.
 #[derive(Debug)]
 pub struct GroupReceiver<T, R> {
-    coming: mpsc::UnboundedReceiver<Waiting<T, R>>,
-    queue: FairQueue<Waiting<T, R>>,
+    coming: mpsc::UnboundedReceiver<WaitingCall<T, R>>,
+    queue: FairQueue<WaitingCall<T, R>>,
     /// The next one, which did not fit into the last group.
-    next: Option<Waiting<T, R>>,
+    next: Option<WaitingCall<T, R>>,
 }
 
 /// A call whose turn it is.
@@ -42,12 +42,12 @@ pub struct QueuedCall<T, R> {
     /// What is asked for.
     pub request: T,
     /// Whom to tell.
-    pub asker: Asker<R>,
+    pub responder: Responder<R>,
 }
 
 /// Who waits for the result of a call that was taken. Its places are free again when this is dropped.
 #[derive(Debug)]
-pub struct Asker<R> {
+pub struct Responder<R> {
     answer: oneshot::Sender<R>,
     _places: Permit,
 }
@@ -62,7 +62,7 @@ pub enum NotServed {
 }
 
 #[derive(Debug)]
-struct Waiting<T, R> {
+struct WaitingCall<T, R> {
     request: T,
     /// Signalled when it is taken; closed once the caller is gone.
     begun: oneshot::Sender<()>,
@@ -111,7 +111,7 @@ impl<T, R> GroupQueue<T, R> {
             .ok_or(NotServed::Full)?;
         let (begun, mut beginning) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting {
+        let waiting = WaitingCall {
             request,
             begun,
             answer,
@@ -149,7 +149,7 @@ impl<T, R> GroupReceiver<T, R> {
             }
             group.push(next);
         }
-        Some(group.into_iter().filter_map(Waiting::begin).collect())
+        Some(group.into_iter().filter_map(WaitingCall::begin).collect())
     }
 
     /// Takes no more calls: those that wait are the last ones.
@@ -157,21 +157,21 @@ impl<T, R> GroupReceiver<T, R> {
         self.coming.close();
     }
 
-    fn enqueue(&mut self, waiting: Waiting<T, R>) {
+    fn enqueue(&mut self, waiting: WaitingCall<T, R>) {
         self.queue.push(waiting.places.client().clone(), waiting);
     }
 
     /// The next call whose caller is still there, if any.
-    fn turn(&mut self) -> Option<Waiting<T, R>> {
+    fn turn(&mut self) -> Option<WaitingCall<T, R>> {
         while let Ok(came) = self.coming.try_recv() {
             self.enqueue(came);
         }
-        let kept = self.next.take().filter(Waiting::is_wanted);
-        kept.or_else(|| Some(self.queue.pop(|_| true, Waiting::is_wanted)?.1))
+        let kept = self.next.take().filter(WaitingCall::is_wanted);
+        kept.or_else(|| Some(self.queue.pop(|_| true, WaitingCall::is_wanted)?.1))
     }
 }
 
-impl<T, R> Waiting<T, R> {
+impl<T, R> WaitingCall<T, R> {
     fn is_wanted(&self) -> bool {
         !self.begun.is_closed()
     }
@@ -181,7 +181,7 @@ impl<T, R> Waiting<T, R> {
         self.begun.send(()).ok()?;
         Some(QueuedCall {
             request: self.request,
-            asker: Asker {
+            responder: Responder {
                 answer: self.answer,
                 _places: self.places,
             },
@@ -189,7 +189,7 @@ impl<T, R> Waiting<T, R> {
     }
 }
 
-impl<R> Asker<R> {
+impl<R> Responder<R> {
     /// Tells it the result. It may be gone.
     pub fn tell(self, result: R) {
         let _ = self.answer.send(result);

@@ -113,10 +113,10 @@ impl Readiness {
     }
 
     /// Tells operators what is wrong with something that readiness does not depend on, or that nothing is any more.
-    pub fn note(&self, subject: &'static str, what: Option<String>) {
+    pub fn note(&self, subject: &'static str, problem: Option<String>) {
         let mut checks = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        match what {
-            Some(what) => checks.notes.insert(subject, what),
+        match problem {
+            Some(problem) => checks.notes.insert(subject, problem),
             None => checks.notes.remove(subject),
         };
     }
@@ -126,7 +126,7 @@ impl Readiness {
         let checks = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let notes = checks.notes.iter();
         notes
-            .map(|(subject, what)| format!("{subject}: {what}"))
+            .map(|(subject, problem)| format!("{subject}: {problem}"))
             .collect()
     }
 

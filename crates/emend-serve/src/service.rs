@@ -224,8 +224,8 @@ fn ready_line(name: &str, served: Vec<(&'static str, SocketAddr)>, metrics: Opti
     let all = served
         .into_iter()
         .chain(metrics.map(|address| ("metrics", address)));
-    all.fold(format!("{name}: ready"), |line, (what, address)| {
-        format!("{line} {what}={address}")
+    all.fold(format!("{name}: ready"), |line, (listener, address)| {
+        format!("{line} {listener}={address}")
     })
 }
 

@@ -14,7 +14,7 @@ use sqlx::migrate::Migrator;
 use crate::{CorruptRow, StoreError};
 
 /// How many findings of one check are kept with their evidence; the rest are only counted.
-pub const KEPT: usize = 25;
+pub const KEPT_FINDINGS: usize = 25;
 
 /// One condition that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +75,7 @@ impl Findings {
     pub fn add(&mut self, check: Check, evidence: impl fmt::Display, message: impl fmt::Display) {
         let count = self.counts.entry(check.code).or_default();
         *count += 1;
-        if *count <= KEPT {
+        if *count <= KEPT_FINDINGS {
             self.kept.push(Finding {
                 check,
                 evidence: evidence.to_string(),
@@ -106,7 +106,7 @@ impl Findings {
         }
     }
 
-    /// The first [`KEPT`] findings of each check, in the order found.
+    /// The first [`KEPT_FINDINGS`] findings of each check, in the order found.
     pub fn kept(&self) -> &[Finding] {
         &self.kept
     }
@@ -155,7 +155,7 @@ pub fn in_groups<'a, T: Send + 'a>(
 /// Observes the progress of a long audit.
 pub trait Watch: Send {
     /// Starts on `what`; `of` is how many there are, or 0 if unknown.
-    fn begins(&mut self, what: &'static str, of: u64);
+    fn begins(&mut self, step: &'static str, count: u64);
 
     /// `by` more are done.
     fn went_on(&mut self, by: u64);
@@ -226,7 +226,7 @@ mod tests {
             findings.add(SOUND, n, "it is not");
         }
         findings.add_corrupt(&CorruptRow::new("inbox", "outcome", 7, "no message"));
-        assert_eq!(findings.kept().len(), KEPT + 1);
+        assert_eq!(findings.kept().len(), KEPT_FINDINGS + 1);
         assert_eq!(
             (findings.counts()["SOUND"], findings.counts()["ROW_CORRUPT"]),
             (100, 1)

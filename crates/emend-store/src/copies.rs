@@ -17,7 +17,7 @@ use crate::StoreError;
 /// How long a copy waits for a lock that a writer holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often it is looked whether both copies have begun.
-const LOOK: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A file and its copy, which must not be there yet.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ pub async fn copy_together(held: FileCopy<'_>, other: FileCopy<'_>) -> Result<()
     sqlx::query("BEGIN IMMEDIATE").execute(&mut lock).await?;
     let release = async move {
         while !(held.has_begun() && other.has_begun()) {
-            sleep(LOOK).await;
+            sleep(CHECK_INTERVAL).await;
         }
         sqlx::query("ROLLBACK").execute(&mut lock).await?;
         lock.close().await?;

@@ -243,7 +243,7 @@ impl StoreError {
     }
 
     /// The error for everything in a group if the database as a whole, and nothing in the group, is at fault.
-    pub fn of_everything(&self) -> Option<fn() -> Error> {
+    pub fn group_error(&self) -> Option<fn() -> Error> {
         match self {
             Self::Unavailable(_) => Some(|| Error::unavailable("DATABASE_UNAVAILABLE", UNAVAILABLE)),
             Self::Full(_) => Some(full),
@@ -492,8 +492,8 @@ mod tests {
                 .unwrap_err(),
             Err(error) => error,
         };
-        let said = StoreError::from(error).to_string();
-        assert!(said.starts_with("the database file is damaged"), "{said}");
+        let message = StoreError::from(error).to_string();
+        assert!(message.starts_with("the database file is damaged"), "{message}");
     }
 
     #[test]

@@ -57,11 +57,11 @@ pub fn watch_connections(
     connections: impl Fn() -> Connections + Send + Sync + 'static,
 ) {
     let shown: DatabaseMetrics = metrics.group();
-    let of = |state| {
+    let gauge = |state| {
         let labels = [("service", service), ("state", state)];
         shown.connections.get_or_create(&labels).clone()
     };
-    let (used, idle) = (of("used"), of("idle"));
+    let (used, idle) = (gauge("used"), gauge("idle"));
     let max = shown.max.get_or_create(&[("service", service)]).clone();
     let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     metrics.refresh(move || {

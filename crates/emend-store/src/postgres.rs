@@ -14,7 +14,7 @@ use emend_base::{
     lifecycle::Lifecycle,
 };
 use sqlx::{
-    ConnectOptions as _, Connection as _, PgConnection, PgPool,
+    ConnectOptions as _, Connection as _, PgConnection,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
@@ -125,41 +125,34 @@ async fn open_bounded(
 
 /// Begins a transaction that reads one consistent state for as long as it takes: the timeouts meant for serving do not
 /// apply to audits.
-pub const BEGIN_LONG_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+const BEGIN_LONG_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Opens the service's existing schema read-only, with one connection.
-pub async fn open_postgres_to_read(
+/// Opens the service's existing schema, over one connection, and begins to read one state of it, for as long as it takes.
+pub async fn begin_to_read(
     config: &PostgresConfig,
     migrations: &Migrator,
-) -> Result<PgPool, OpenError> {
+) -> Result<sql::Transaction, OpenError> {
     let schema = config.schema;
     config.url.root_is_readable()?;
     let pool = pool_options(1)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         .connect_with(config.options())
         .await?;
+    let pool = BoundedPool::new(pool, config.clone(), SILENCE);
+    let mut connection = pool.acquire().await?;
     let migrated: bool = sqlx::query_scalar("SELECT to_regclass($1 || '._sqlx_migrations') IS NOT NULL")
         .bind(schema)
-        .fetch_one(&pool)
+        .fetch_one(&mut *connection)
         .await?;
     let applied = if migrated {
-        sqlx::query_scalar(APPLIED).fetch_all(&pool).await?
+        sqlx::query_scalar(APPLIED).fetch_all(&mut *connection).await?
     } else {
         Vec::new()
     };
+    drop(connection);
     same_schema(applied, migrations)?;
-    Ok(pool)
-}
-
-/// Opens the service's existing schema and begins to read one state of it, for as long as it takes.
-pub async fn begin_to_read(
-    config: &PostgresConfig,
-    migrations: &Migrator,
-) -> Result<sql::Transaction, OpenError> {
-    let pool = open_postgres_to_read(config, migrations).await?;
-    let pool = BoundedPool::new(pool, config.clone(), LONG_SILENCE);
-    Ok(pool.begin(BEGIN_LONG_READ).await?.into())
+    Ok(pool.begin_long(BEGIN_LONG_READ, LONG_SILENCE).await?.into())
 }
 
 /// Settings of every connection. They are set by statement rather than at start-up, which poolers refuse; a pooler must

@@ -39,8 +39,8 @@ pub fn unavailable() -> StoreError {
 }
 
 /// Another transaction won; the use case starts over.
-pub fn conflict(what: &str) -> StoreError {
-    StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
+pub fn conflict(reason: &str) -> StoreError {
+    StoreError::Conflict(sqlx::Error::Protocol(reason.to_owned()))
 }
 
 /// A unique index refuses a row.

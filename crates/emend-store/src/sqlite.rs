@@ -100,9 +100,9 @@ pub async fn open_sqlite(
     Ok(SqlitePools { write, read, browse })
 }
 
-/// Opens the existing file at `path` read-only, with one connection; the service using it is not disturbed. Sorting may
-/// exceed memory.
-pub async fn open_sqlite_to_read(path: &Path, migrations: &Migrator) -> Result<SqlitePool, OpenError> {
+/// Opens the existing file at `path` read-only, with one connection, and begins to read one state of it; the service using it is
+/// not disturbed. Sorting may exceed memory.
+pub async fn begin_to_read(path: &Path, migrations: &Migrator) -> Result<sql::Transaction, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .read_only(true)
@@ -125,12 +125,6 @@ pub async fn open_sqlite_to_read(path: &Path, migrations: &Migrator) -> Result<S
         Vec::new()
     };
     same_schema(applied, migrations)?;
-    Ok(pool)
-}
-
-/// Opens the existing file at `path` read-only and begins to read one state of it.
-pub async fn begin_to_read(path: &Path, migrations: &Migrator) -> Result<sql::Transaction, OpenError> {
-    let pool = open_sqlite_to_read(path, migrations).await?;
     Ok(pool.begin().await?.into())
 }
 
@@ -458,17 +452,15 @@ mod tests {
             .execute(&pools.write)
             .await
             .unwrap();
-        let reading = open_sqlite_to_read(&path, &migrations()).await.unwrap();
-        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
-            .fetch_one(&reading)
-            .await
-            .unwrap();
-        assert_eq!(count, 1);
-        assert!(sqlx::query("DELETE FROM note").execute(&reading).await.is_err());
-        let other = open_sqlite_to_read(&path, &Migrator::DEFAULT).await;
+        let mut reading = begin_to_read(&path, &migrations()).await.unwrap();
+        let count = reading.value::<i64>(sql::Statement::new("SELECT count(*) FROM note"));
+        assert_eq!(count.await.unwrap(), 1);
+        let written = reading.execute_text("DELETE FROM note").await;
+        assert!(written.is_err(), "{written:?}");
+        let other = begin_to_read(&path, &Migrator::DEFAULT).await;
         assert!(matches!(other, Err(OpenError::Schema { found, .. }) if found == [1]));
         let none = directory.path().join("none.db");
-        assert!(open_sqlite_to_read(&none, &migrations()).await.is_err() && !none.exists());
+        assert!(begin_to_read(&none, &migrations()).await.is_err() && !none.exists());
     }
 
     #[test]

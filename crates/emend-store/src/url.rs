@@ -253,10 +253,10 @@ mod tests {
             file.display()
         );
         let url = url.replace(' ', "%20").parse::<PostgresUrl>().unwrap();
-        let said = url.root_is_readable().unwrap_err().to_string();
+        let message = url.root_is_readable().unwrap_err().to_string();
         assert!(
-            said.contains(&format!("can't read {}: No such file", file.display())),
-            "{said}"
+            message.contains(&format!("can't read {}: No such file", file.display())),
+            "{message}"
         );
         fs::write(file, "").unwrap();
         assert!(url.root_is_readable().is_ok());

@@ -192,8 +192,8 @@ pub fn snapshot_chunk(
     let mut part = Part::new(max_bytes);
     let mut first: Option<Arc<GroupId>> = None;
     state.resources(filter, after, |entry| {
-        let of = first.get_or_insert_with(|| Arc::clone(&entry.group));
-        part.take(entry, |entry| resource_in_chunk(entry, of))
+        let group = first.get_or_insert_with(|| Arc::clone(&entry.group));
+        part.take(entry, |entry| resource_in_chunk(entry, group))
     });
     let first = first?;
     let chunk = Encoded::new(Message::SnapshotChunk(wire::SnapshotChunk {
@@ -346,14 +346,14 @@ fn change(entry: &Entry) -> wire::Change {
 mod tests {
     use super::*;
 
-    fn of(length: usize) -> Encoded {
+    fn encoded(length: usize) -> Encoded {
         drain(Duration::ZERO, &"reason ".repeat(length / 7))
     }
 
     #[test]
     fn a_long_message_is_compressed_once_for_all_who_share_it() {
         let budget = Budget::of(1 << 20);
-        let message = of(100_000).counted(&budget);
+        let message = encoded(100_000).counted(&budget);
         let (first, second) = (
             message.clone().framed(Compression::Zstd),
             message.framed(Compression::Zstd),
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_compression_does_not_shorten_goes_out_as_it_is() {
-        let short = of(1_000);
+        let short = encoded(1_000);
         assert_eq!(
             short.framed(Compression::Zstd),
             short.framed(Compression::Identity)

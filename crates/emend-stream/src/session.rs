@@ -127,7 +127,7 @@ enum Phase {
     /// Sends Resumed: the cursor was good.
     Resuming(InstallationId),
     /// Waits for a transfer permit.
-    Waiting(Wanted, BoxFuture<'static, Permit>),
+    AwaitingPermit(Wanted, BoxFuture<'static, Permit>),
     /// Sends a snapshot or a long update.
     Sending(PermittedTransfer),
     /// Sends a batch: the batch, its next part, the revision it leads to.
@@ -283,7 +283,7 @@ impl<G> Session<G> {
             self.begin_transfer(wanted, permit);
         } else {
             let permit = permits.clone().take(self.client.clone());
-            self.phase = Phase::Waiting(wanted, Box::pin(permit));
+            self.phase = Phase::AwaitingPermit(wanted, Box::pin(permit));
         }
     }
 
@@ -451,10 +451,10 @@ impl<G: Unpin> Stream for Session<G> {
                     return Poll::Ready(Some(Ok(encode::resumed(cursor, installation))));
                 }
                 // An unfinished transfer can't be bookmarked, and a drain does not wait for it.
-                Phase::Waiting(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {
+                Phase::AwaitingPermit(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {
                     return Poll::Ready(Some(Ok(this.drain(EndReason::Shutdown))));
                 }
-                Phase::Waiting(wanted, permit) => {
+                Phase::AwaitingPermit(wanted, permit) => {
                     let wanted = *wanted;
                     let permit = ready!(permit.as_mut().poll(cx));
                     this.begin_transfer(wanted, permit);

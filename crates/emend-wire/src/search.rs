@@ -18,8 +18,11 @@ pub fn tuning(message: &pb::SearchTuningValue) -> Result<Option<SearchTuning>, V
     let confidences = message
         .confidences
         .iter()
-        .map(|of| (of.name.clone(), of.min_score));
-    let weights = message.weights.iter().map(|of| (of.name.clone(), of.weight));
+        .map(|named| (named.name.clone(), named.min_score));
+    let weights = message
+        .weights
+        .iter()
+        .map(|named| (named.name.clone(), named.weight));
     let fields = TuningFields {
         top_k: message.top_k.map(i64::from),
         min_score: message.min_score,
@@ -123,7 +126,10 @@ mod tests {
         };
         let fields = |message| {
             let refused = tuning(&message).unwrap_err().into_vec();
-            refused.into_iter().map(|of| of.field).collect::<Vec<_>>()
+            refused
+                .into_iter()
+                .map(|violation| violation.field)
+                .collect::<Vec<_>>()
         };
         assert_eq!(fields(message.clone()), ["top_k", "min_score", "retry.steps[0]"]);
         let cleared = pb::SearchTuningValue {

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
-use emend_base::http_client::model::{Endpoint, bearer, bearer_from_file};
+use emend_base::http_client::model::{Endpoint, Parameters, bearer, bearer_from_file};
 use emend_client::{
     Clock as _, Entropy, FeedbackClient, InstallationId, Lifecycle, Namespace, Subscriber, SystemClock,
 };
@@ -135,6 +135,7 @@ impl EmbeddingArguments {
             key,
             timeout,
             attempts,
+            parameters: Parameters::default(),
         };
         let clock = Arc::new(SystemClock::shared());
         let version = self.version.as_ref().unwrap_or(model);

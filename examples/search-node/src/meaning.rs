@@ -204,9 +204,14 @@ mod tests {
         async fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>> {
             self.0.asked.fetch_add(1, SeqCst);
             if self.0.is_away.load(SeqCst) {
-                let (service, what) = ("the embedding server", "no answer".to_owned());
+                let (service, message) = ("the embedding server", "no answer".to_owned());
                 let kind = ErrorKind::Later;
-                return Err(ServiceError { service, what, kind }.into());
+                return Err(ServiceError {
+                    service,
+                    message,
+                    kind,
+                }
+                .into());
             }
             if texts[0].len() > 8 {
                 bail!("it is too long");

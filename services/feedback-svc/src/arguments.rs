@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn unusable_tls_files_are_reported_and_prevent_the_start() {
-        for (arguments, told) in [
+        for (arguments, expected) in [
             (
                 ["--tls-cert=/nowhere/a.pem", "--tls-key=/nowhere/a.key"],
                 "/nowhere/a.pem",
@@ -331,7 +331,7 @@ mod tests {
             let arguments = Arguments::parse_from(["feedback-svc"].iter().chain(&arguments));
             let complaints = arguments.check();
             assert!(
-                complaints.len() == 1 && complaints[0].contains(told),
+                complaints.len() == 1 && complaints[0].contains(expected),
                 "{complaints:?}"
             );
             assert!(arguments.configuration(DatabaseUrl::sqlite("x.db")).is_err());
@@ -350,16 +350,16 @@ mod tests {
 
     #[test]
     fn raters_are_served_beyond_loopback_only_if_that_is_allowed() {
-        let told = |more: &[&str]| {
+        let refusals = |more: &[&str]| {
             let arguments = ["feedback-svc", "--rating-http=0.0.0.0:7403=cards/web"];
             Arguments::parse_from(arguments.iter().chain(more)).check()
         };
-        let refused = told(&[]);
+        let refused = refusals(&[]);
         assert!(
             refused.len() == 1 && refused[0].contains("--rating-http: refusing to listen on 0.0.0.0:7403"),
             "{refused:?}"
         );
-        assert_eq!(told(&["--allow-unauthenticated"]), [""; 0]);
+        assert_eq!(refusals(&["--allow-unauthenticated"]), [""; 0]);
     }
 
     #[test]

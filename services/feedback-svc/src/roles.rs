@@ -5,7 +5,7 @@
 
 use emend_base::Error;
 use emend_proto::{common::v1::Scope, feedback::v1 as pb};
-use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rule, rule};
+use emend_serve::auth::{self, Access, Addresses, Call, Namespaces, Reaches, Role, Rule, rule};
 use tonic::Request;
 
 /// Every RPC, by path.
@@ -107,25 +107,25 @@ pub(crate) struct Messages;
 
 emend_serve::addresses! {
     Messages;
-    pb::SubmitFeedbackRequest => |it| Named::One(&it.namespace),
+    pb::SubmitFeedbackRequest => |it| Namespaces::One(&it.namespace),
         for_user (it.scope == i32::from(Scope::User)).then_some(it.namespace.as_str());
-    pb::BatchSubmitFeedbackRequest => |_it| Named::Each;
-    pb::GetFeedbackRequest => |it| Named::One(&it.namespace);
-    pb::ListFeedbackRequest => |it| Named::One(&it.namespace);
-    pb::RetractFeedbackRequest => |it| Named::One(&it.namespace);
-    pb::RedactFeedbackRequest => |it| Named::One(&it.namespace);
-    pb::UpdateFeedbackLabelsRequest => |it| Named::One(&it.namespace);
-    pb::RedactReporterRequest => |it| Named::One(&it.namespace);
-    pb::ListDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
-    pb::RedriveDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
-    pb::RecordQueryRequest => |it| Named::One(&it.namespace);
-    pb::RecordInteractionRequest => |it| Named::One(&it.namespace);
-    pb::ExportFeedbackRequest => |it| Named::One(&it.namespace);
-    pb::ListQueriesRequest => |it| Named::One(&it.namespace);
-    pb::GetFeedbackStatsRequest => |it| Named::One(&it.namespace);
-    pb::ListNegativeTermsRequest => |it| Named::One(&it.namespace);
-    pb::GetSettingsRequest => |it| Named::One(&it.namespace);
-    pb::UpdateSettingsRequest => |it| Named::One(it.settings.as_ref().map_or("", |settings| &settings.namespace)),
+    pb::BatchSubmitFeedbackRequest => |_it| Namespaces::Each;
+    pb::GetFeedbackRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListFeedbackRequest => |it| Namespaces::One(&it.namespace);
+    pb::RetractFeedbackRequest => |it| Namespaces::One(&it.namespace);
+    pb::RedactFeedbackRequest => |it| Namespaces::One(&it.namespace);
+    pb::UpdateFeedbackLabelsRequest => |it| Namespaces::One(&it.namespace);
+    pb::RedactReporterRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListDeadLettersRequest => |it| Namespaces::OneOrAll(&it.namespace);
+    pb::RedriveDeadLettersRequest => |it| Namespaces::OneOrAll(&it.namespace);
+    pb::RecordQueryRequest => |it| Namespaces::One(&it.namespace);
+    pb::RecordInteractionRequest => |it| Namespaces::One(&it.namespace);
+    pb::ExportFeedbackRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListQueriesRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetFeedbackStatsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListNegativeTermsRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetSettingsRequest => |it| Namespaces::One(&it.namespace);
+    pb::UpdateSettingsRequest => |it| Namespaces::One(it.settings.as_ref().map_or("", |settings| &settings.namespace)),
         for_user on_behalf(it.settings.as_ref().map_or("", |settings| &settings.namespace), &it.on_behalf_of);
 }
 

@@ -9,7 +9,7 @@ use emend_base::{
         Program,
         units::{bytes, count, span},
     },
-    http_client::model::{Endpoint, bearer, bearer_from_file},
+    http_client::model::{Endpoint, Parameters, bearer, bearer_from_file},
 };
 use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::{
@@ -114,6 +114,17 @@ pub struct GeneratorArgs {
     /// How often a question is asked at most, where the answer is 429 or 5xx or none, 1 to 10
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub generator_attempts: u32,
+    /// Further parameters of a request to the model, as a JSON object, for example
+    /// {"temperature": 0.2, "max_tokens": 4000}; null leaves one out that is sent otherwise, as
+    /// temperature is
+    #[arg(
+        long,
+        value_name = "JSON",
+        env = "EMEND_LEARNING_GENERATOR_PARAMETERS",
+        value_parser = Parameters::from_str,
+        requires = "generator_url"
+    )]
+    pub generator_parameters: Option<Parameters>,
 }
 
 /// A secret, which is never shown.
@@ -145,7 +156,8 @@ fn endpoint(text: &str) -> Result<Uri, String> {
 }
 
 impl GeneratorArgs {
-    fn endpoint(&self) -> anyhow::Result<Option<Endpoint>> {
+    /// The endpoint to ask; none: texts are made without a model. An error names the file of the key that can't be read.
+    pub fn endpoint(&self) -> anyhow::Result<Option<Endpoint>> {
         let (Some(url), Some(model)) = (&self.generator_url, &self.generator_model) else {
             return Ok(None);
         };
@@ -160,6 +172,7 @@ impl GeneratorArgs {
             key,
             timeout: self.generator_timeout,
             attempts: self.generator_attempts,
+            parameters: self.generator_parameters.clone().unwrap_or_default(),
         }))
     }
 }
@@ -384,6 +397,7 @@ mod tests {
             "--generator-key=secret",
             "--generator-timeout=9s",
             "--generator-attempts=2",
+            "--generator-parameters={\"seed\": 7}",
             "--max-streams=12",
             "--max-stream-age=2m",
             "--max-reconnect-delay=1s",
@@ -418,6 +432,7 @@ mod tests {
         assert_eq!(generator.url, "https://models.example/v1");
         assert_eq!((generator.model.as_str(), generator.attempts), ("small-1", 2));
         assert_eq!(generator.timeout, duration("9s").unwrap());
+        assert_eq!(generator.parameters, "{\"seed\": 7}".parse().unwrap());
         assert_eq!(generator.key.unwrap(), "Bearer secret");
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());

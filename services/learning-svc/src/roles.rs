@@ -5,7 +5,7 @@
 
 use emend_base::Error;
 use emend_proto::{common::v1::ResourceKey, learning::v1 as pb};
-use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rule, rule};
+use emend_serve::auth::{self, Access, Addresses, Call, Namespaces, Reaches, Role, Rule, rule};
 use tonic::Request;
 
 /// Every RPC, by path.
@@ -276,71 +276,71 @@ pub(crate) struct TrustFileFor {
 
 emend_serve::addresses! {
     Messages;
-    pb::Event => |it| Named::One(&it.namespace);
-    pb::GetStandingsRequest => |it| Named::One(&it.namespace);
-    pb::ListCandidatesRequest => |it| Named::One(&it.namespace),
+    pb::Event => |it| Namespaces::One(&it.namespace);
+    pb::GetStandingsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListCandidatesRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.user_id);
-    pb::GetCandidateRequest => |it| Named::One(&it.namespace);
-    pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),
+    pb::GetCandidateRequest => |it| Namespaces::One(&it.namespace);
+    pb::ApproveCandidateRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::RejectCandidateRequest => |it| Named::One(&it.namespace),
+    pb::RejectCandidateRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::BatchApproveCandidatesRequest => |_it| Named::Each;
-    pb::BatchRejectCandidatesRequest => |_it| Named::Each;
-    pb::GetNamespacePolicyRequest => |it| Named::One(&it.namespace);
-    pb::GetPolicyRequest => |it| Named::One(&it.namespace);
-    pb::UpdateNamespacePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
-    pb::UpdatePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
+    pb::BatchApproveCandidatesRequest => |_it| Namespaces::Each;
+    pb::BatchRejectCandidatesRequest => |_it| Namespaces::Each;
+    pb::GetNamespacePolicyRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetPolicyRequest => |it| Namespaces::One(&it.namespace);
+    pb::UpdateNamespacePolicyRequest => |it| Namespaces::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
+    pb::UpdatePolicyRequest => |it| Namespaces::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
         for_user on_behalf(it.policy.as_ref().map_or("", |policy| &policy.namespace), &it.on_behalf_of);
-    pb::GetResourceRequest => |it| Named::One(of(it.key.as_ref()));
-    pb::ListResourcesRequest => |it| Named::One(&it.namespace);
-    pb::ResolveRequest => |it| Named::One(&it.namespace);
-    pb::PutResourceRequest => |it| Named::One(of(it.key.as_ref())),
+    pb::GetResourceRequest => |it| Namespaces::One(of(it.key.as_ref()));
+    pb::ListResourcesRequest => |it| Namespaces::One(&it.namespace);
+    pb::ResolveRequest => |it| Namespaces::One(&it.namespace);
+    pb::PutResourceRequest => |it| Namespaces::One(of(it.key.as_ref())),
         for_user (!it.on_behalf_of.is_empty() || users(it.key.as_ref())).then(|| of(it.key.as_ref()));
-    pb::DeleteResourceRequest => |it| Named::One(of(it.key.as_ref())),
+    pb::DeleteResourceRequest => |it| Namespaces::One(of(it.key.as_ref())),
         for_user (!it.on_behalf_of.is_empty() || users(it.key.as_ref())).then(|| of(it.key.as_ref()));
-    pb::ImportHeader => |it| Named::One(&it.namespace),
+    pb::ImportHeader => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::ListRevisionsRequest => |it| Named::One(&it.namespace);
-    pb::RevertRevisionRequest => |it| Named::One(&it.namespace),
+    pb::ListRevisionsRequest => |it| Namespaces::One(&it.namespace);
+    pb::RevertRevisionRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::UpsertEvidenceRequest => |it| Named::One(&it.namespace);
-    pb::DeleteEvidenceRequest => |it| Named::One(&it.namespace),
+    pb::UpsertEvidenceRequest => |it| Namespaces::One(&it.namespace);
+    pb::DeleteEvidenceRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::GetClaimRequest => |it| Named::One(&it.namespace);
-    pb::ListClaimsRequest => |it| Named::One(&it.namespace);
-    pb::ListEdgesRequest => |it| Named::One(&it.namespace);
-    pb::ListDomainRulesRequest => |it| Named::One(&it.namespace);
-    pb::ListBlockedDomainsRequest => |it| Named::One(&it.namespace);
-    pb::ListEvidenceEventsRequest => |it| Named::One(&it.namespace);
-    pb::GetReviewStatsRequest => |it| Named::One(&it.namespace);
-    pb::ExportMaterialsRequest => |it| Named::One(&it.namespace);
-    pb::ExportCorrectionsRequest => |it| Named::One(&it.namespace);
-    pb::RankCitationsRequest => |it| Named::One(&it.namespace);
-    pb::ApplyTrustFileRequest => |_it| Named::Each;
-    pb::RenderPromptRequest => |it| Named::One(&it.namespace),
+    pb::GetClaimRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListClaimsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListEdgesRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListDomainRulesRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListBlockedDomainsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListEvidenceEventsRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetReviewStatsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ExportMaterialsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ExportCorrectionsRequest => |it| Namespaces::One(&it.namespace);
+    pb::RankCitationsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ApplyTrustFileRequest => |_it| Namespaces::Each;
+    pb::RenderPromptRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.user_id);
-    pb::GetOutputStatsRequest => |it| Named::One(&it.namespace);
-    pb::ListPromptVersionsRequest => |it| Named::One(&it.namespace);
-    pb::PreviewImprovementRequest => |it| Named::One(&it.namespace);
-    pb::GenerateImprovementRequest => |it| Named::One(&it.namespace),
+    pb::GetOutputStatsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListPromptVersionsRequest => |it| Namespaces::One(&it.namespace);
+    pb::PreviewImprovementRequest => |it| Namespaces::One(&it.namespace);
+    pb::GenerateImprovementRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::UsePromptVersionRequest => |it| Named::One(&it.namespace),
+    pb::UsePromptVersionRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::ExportExamplesRequest => |it| Named::One(&it.namespace);
-    pb::GetProfileRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    pb::UpdateProfileRequest => |it| Named::One(it.profile.as_ref().map_or("", |profile| &profile.namespace)),
+    pb::ExportExamplesRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetProfileRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::UpdateProfileRequest => |it| Namespaces::One(it.profile.as_ref().map_or("", |profile| &profile.namespace)),
         for_user Some(it.profile.as_ref().map_or("", |profile| profile.namespace.as_str()));
-    pb::RecordActivityRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    pb::GenerateSuggestionsRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    pb::ListSuggestionsRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    pb::AcceptSuggestionRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    pb::RejectSuggestionRequest => |it| Named::One(&it.namespace), for_user Some(it.namespace.as_str());
-    TrustFileFor => |it| Named::One(&it.namespace),
+    pb::RecordActivityRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::GenerateSuggestionsRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::ListSuggestionsRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::AcceptSuggestionRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::RejectSuggestionRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    TrustFileFor => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
-    pb::SubscribeRequest => |_it| Named::Own;
-    pb::ReportStatusRequest => |_it| Named::Own;
-    pb::ListNodesRequest => |_it| Named::All;
+    pb::SubscribeRequest => |_it| Namespaces::Own;
+    pb::ReportStatusRequest => |_it| Namespaces::Own;
+    pb::ListNodesRequest => |_it| Namespaces::All;
 }
 
 /// Unwraps a request if its caller may do what it asks for in the namespace that it names.

@@ -181,7 +181,7 @@ async fn mount_trust_file(
     });
     if let Some(mounted) = &mounted {
         let first = Arc::clone(mounted);
-        tokio::task::spawn_blocking(move || first.reload(When::Asked)).await?;
+        tokio::task::spawn_blocking(move || first.reload(When::Requested)).await?;
         lifecycle.spawn(
             "apply the trust file",
             Arc::clone(mounted).run(evidence.clone(), lifecycle.clone()),

@@ -284,7 +284,7 @@ impl File<'_> {
             (Entry::One(value), false) => vec![value],
             (Entry::Many(values), false) if takes_many(arg) => values,
             (Entry::Many(_), false) => return Err(expected(arg, "it takes one value, not a list")),
-            (Entry::Unfit(what), false) => return Err(expected(arg, &format!("it can't be {what}"))),
+            (Entry::Unfit(unfit), false) => return Err(expected(arg, &format!("it can't be {unfit}"))),
         };
         let flags: Vec<OsString> = values
             .iter()

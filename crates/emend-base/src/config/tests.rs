@@ -120,7 +120,7 @@ fn without_a_file_clap_alone_parses_the_settings() {
         begin::<Service>(["service", "--help"]),
         Err(EarlyExit::Clap(_))
     ));
-    assert!(matches!(begin::<Service>(["service", "--worker"]), Err(told) if told.is_error()));
+    assert!(matches!(begin::<Service>(["service", "--worker"]), Err(error) if error.is_error()));
 }
 
 #[test]

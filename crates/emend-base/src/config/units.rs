@@ -36,7 +36,7 @@ pub fn span(
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
     move |text| {
         within(duration(text)?, &bounds, |span| {
-            Shown(u64::try_from(span.as_millis()).unwrap_or(u64::MAX), &SPANS)
+            InUnits(u64::try_from(span.as_millis()).unwrap_or(u64::MAX), &SPANS)
         })
     }
 }
@@ -47,7 +47,7 @@ pub fn bytes(
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| {
         let bytes = usize::try_from(size(text)?).map_err(|_| "is too large".to_owned())?;
-        within(bytes, &bounds, |bytes| Shown(*bytes as u64, &SIZES))
+        within(bytes, &bounds, |bytes| InUnits(*bytes as u64, &SIZES))
     }
 }
 
@@ -100,9 +100,9 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Result<u64, ParseError> {
 }
 
 /// A value in the largest unit that divides it.
-struct Shown(u64, &'static [(&'static str, u64)]);
+struct InUnits(u64, &'static [(&'static str, u64)]);
 
-impl fmt::Display for Shown {
+impl fmt::Display for InUnits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(value, units) = self;
         let unit = units

@@ -20,7 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::tls::{ClientTls, connect_http1};
 
 /// How long a connection is kept without a request; what is between it and the service may forget it later.
-const KEPT: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An open connection. Nothing is read from it or written to it but within its methods: no task of its own drives it.
 pub(super) struct Connection {
@@ -98,5 +98,5 @@ impl Kept {
 }
 
 fn is_young(since: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(since) < SignedDuration::try_from(KEPT).unwrap_or(SignedDuration::ZERO)
+    now.duration_since(since) < SignedDuration::try_from(IDLE_TIMEOUT).unwrap_or(SignedDuration::ZERO)
 }

@@ -34,6 +34,10 @@ use crate::{
 const MAX_REDIRECTS: usize = 3;
 /// The longest wait that a service may ask for.
 const MAX_WAIT: Duration = Duration::from_mins(2);
+/// The most bytes that are read of the answer to a request that failed.
+const MAX_ERROR: usize = 64 << 10;
+/// The most characters that are shown of it.
+const MAX_ERROR_CHARS: usize = 300;
 /// The waits between attempts, where the service does not say how long.
 const BACKOFF: BackoffConfig = BackoffConfig {
     initial: Duration::from_secs(1),
@@ -96,12 +100,12 @@ pub enum Key {
 
 /// Why a service gave no answer that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{service}: {what}")]
+#[error("{service}: {message}")]
 pub struct ServiceError {
     /// The service's name.
     pub service: &'static str,
     /// What happened.
-    pub what: String,
+    pub message: String,
     /// What that means for the caller.
     pub kind: ErrorKind,
 }
@@ -113,14 +117,19 @@ pub enum ErrorKind {
     NotFound,
     /// It may answer later.
     Later,
-    /// It will not answer otherwise.
+    /// It refuses the request with this status, and will again: the request, or the right to make it, is wrong.
+    Refused(u16),
+    /// What it answers can't be used.
     Never,
 }
 
 /// Why an attempt failed.
 enum Attempt {
     Final(ErrorKind, String),
-    Retry { what: String, after: Option<Duration> },
+    Retry {
+        message: String,
+        after: Option<Duration>,
+    },
 }
 
 /// Is told, before each further attempt, what happened and how long is waited.
@@ -201,10 +210,10 @@ impl<'a> Client<'a> {
     }
 
     /// That the service gave no answer that can be used.
-    pub fn error(&self, kind: ErrorKind, what: impl Into<String>) -> ServiceError {
+    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> ServiceError {
         ServiceError {
             service: self.service,
-            what: what.into(),
+            message: message.into(),
             kind,
         }
     }
@@ -222,12 +231,12 @@ impl<'a> Client<'a> {
             let answer = tokio::select! {
                 answer = self.attempt(&method, path, &body) => answer,
                 () = self.waiting.wait(self.limits.timeout) => Err(Attempt::Retry {
-                    what: format!("no answer within {:?}", self.limits.timeout),
+                    message: format!("no answer within {:?}", self.limits.timeout),
                     after: None,
                 }),
             };
             tried += 1;
-            let (what, after) = match answer {
+            let (message, after) = match answer {
                 Ok(answer) => {
                     return serde_json::from_slice(&answer).map_err(|error| {
                         self.error(
@@ -236,22 +245,23 @@ impl<'a> Client<'a> {
                         )
                     });
                 }
-                Err(Attempt::Final(kind, what)) => return Err(self.error(kind, what)),
-                Err(Attempt::Retry { what, after }) => (what, after),
+                Err(Attempt::Final(kind, message)) => return Err(self.error(kind, message)),
+                Err(Attempt::Retry { message, after }) => (message, after),
             };
             if tried >= self.limits.attempts {
-                let what = format!("{what} (attempt {tried} of {tried})");
-                return Err(self.error(ErrorKind::Later, what));
+                let message = format!("{message} (attempt {tried} of {tried})");
+                return Err(self.error(ErrorKind::Later, message));
             }
             let wait = match after {
                 Some(asked) if asked > MAX_WAIT => {
-                    let what = format!("{what}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
-                    return Err(self.error(ErrorKind::Later, what));
+                    let message =
+                        format!("{message}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
+                    return Err(self.error(ErrorKind::Later, message));
                 }
                 Some(asked) => asked,
                 None => backoff.next(),
             };
-            (self.on_retry)(&format!("{}: {what}", self.service), wait);
+            (self.on_retry)(&format!("{}: {message}", self.service), wait);
             self.waiting.wait(wait).await;
         }
     }
@@ -346,7 +356,7 @@ impl<'a> Client<'a> {
                 return answer;
             }
         }
-        let lost = |what: String| Attempt::Retry { what, after: None };
+        let lost = |message: String| Attempt::Retry { message, after: None };
         let new = Connection::open(&self.base, self.tls.clone())
             .await
             .map_err(|error| lost(format!("can't be reached: {error}")))?;
@@ -401,20 +411,26 @@ impl<'a> Client<'a> {
         {
             return Ok((status, Answer::Elsewhere(location.to_owned())));
         }
-        let what = format!("answered {status}");
-        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        if !status.is_success() {
             let now = self.waiting.now();
             let after = header(RETRY_AFTER).and_then(|value| retry_after(value, now));
-            return Err(Attempt::Retry { what, after });
-        }
-        if !status.is_success() {
-            let is_missing = status == StatusCode::NOT_FOUND;
-            let kind = if is_missing {
-                ErrorKind::NotFound
-            } else {
-                ErrorKind::Never
+            let is_passing = matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY
+            );
+            let body = Limited::new(response.into_body(), MAX_ERROR).collect().await;
+            let reason = body.ok().and_then(|body| self.error_text(&body.to_bytes()));
+            let message = match reason {
+                Some(reason) => format!("answered {status}: {reason}"),
+                None => format!("answered {status}"),
             };
-            return Err(Attempt::Final(kind, what));
+            return Err(if is_passing || status.is_server_error() {
+                Attempt::Retry { message, after }
+            } else if status == StatusCode::NOT_FOUND {
+                Attempt::Final(ErrorKind::NotFound, message)
+            } else {
+                Attempt::Final(ErrorKind::Refused(status.as_u16()), message)
+            });
         }
         match Limited::new(response.into_body(), self.limits.max_answer)
             .collect()
@@ -426,10 +442,50 @@ impl<'a> Client<'a> {
                 format!("answered more than {} MiB", self.limits.max_answer >> 20),
             )),
             Err(_) => Err(Attempt::Retry {
-                what: "the connection ended within the answer".into(),
+                message: "the connection ended within the answer".into(),
                 after: None,
             }),
         }
+    }
+}
+
+impl Client<'_> {
+    /// What a service says of an error, in one line and shortened: the message of its JSON, or its plain text. The key is left out,
+    /// which some services repeat.
+    fn error_text(&self, body: &[u8]) -> Option<String> {
+        let body = String::from_utf8_lossy(body);
+        let json: Option<Value> = serde_json::from_str(&body).ok();
+        let text = match &json {
+            Some(json) => ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"]
+                .iter()
+                .find_map(|place| json.pointer(place)?.as_str())?,
+            // A page for browsers says nothing that a line has room for.
+            None if body.trim_start().starts_with('<') => return None,
+            None => &body,
+        };
+        let text = match self.key.secret() {
+            Some(secret) => text.replace(secret, "[key]"),
+            None => text.to_owned(),
+        };
+        let cleaned = emend_core::text::clean(&text);
+        let mut line = cleaned.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = line.char_indices().nth(MAX_ERROR_CHARS) {
+            line.truncate(end);
+            line.push('…');
+        }
+        (!line.is_empty()).then_some(line)
+    }
+}
+
+impl Key {
+    /// What must not be shown.
+    fn secret(&self) -> Option<&str> {
+        match self {
+            Self::None => None,
+            Self::Header(_, value) => value.to_str().ok()?.rsplit(' ').next(),
+            Self::Parameter(_, value) => Some(value.as_str()),
+        }
+        .filter(|secret| !secret.is_empty())
     }
 }
 

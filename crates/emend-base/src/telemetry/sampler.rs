@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Sampling takes at most one part in this many of the time: a sample that needs a second is taken once in 50 s.
-const SHARE: u32 = 50;
+const MAX_SHARE: u32 = 50;
 
 /// Takes samples at intervals until `soft` is cancelled, the first at once.
 pub async fn sample_until<F>(soft: CancellationToken, interval: Duration, mut sample: impl FnMut() -> F)
@@ -20,7 +20,7 @@ where
         loop {
             let began = Instant::now();
             sample().await;
-            sleep(interval.max(began.elapsed() * SHARE)).await;
+            sleep(interval.max(began.elapsed() * MAX_SHARE)).await;
         }
     };
     tokio::select! {

@@ -86,8 +86,9 @@ fn variable(name: &str) -> Option<String> {
 
 /// Where the variables send traces; `None`: nowhere.
 fn endpoint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let says = |name: &str, what: &str| variable(name).is_some_and(|value| value.eq_ignore_ascii_case(what));
-    if says("OTEL_SDK_DISABLED", "true") || says("OTEL_TRACES_EXPORTER", "none") {
+    let is_set_to =
+        |name: &str, expected: &str| variable(name).is_some_and(|value| value.eq_ignore_ascii_case(expected));
+    if is_set_to("OTEL_SDK_DISABLED", "true") || is_set_to("OTEL_TRACES_EXPORTER", "none") {
         return None;
     }
     ENDPOINTS.iter().find_map(|name| variable(name))
@@ -288,8 +289,8 @@ mod tests {
     fn a_pending_span_is_exported_only_if_it_happens() {
         let spans = exported("info", || {
             drop(Pending::new(own_span(), in_trace(1)));
-            let happened = Pending::new(own_span(), in_trace(2)).happened();
-            happened.record("otel.kind", "server");
+            let confirmed = Pending::new(own_span(), in_trace(2)).confirm();
+            confirmed.record("otel.kind", "server");
         });
         let [only] = &*spans else { panic!("{spans:?}") };
         assert_eq!(only.span_context.trace_id().to_string(), in_trace(2).trace_id());

@@ -10,9 +10,9 @@ use tokio_rustls::rustls::{
 
 /// Why files can't be used. Never shows their content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {reason}")]
+#[error("{subject}: {reason}")]
 pub struct TlsError {
-    what: String,
+    subject: String,
     reason: String,
 }
 
@@ -23,16 +23,16 @@ impl TlsError {
     }
 
     /// About anything else.
-    pub fn new(what: &(impl ToString + ?Sized), reason: &(impl ToString + ?Sized)) -> Self {
+    pub fn new(subject: &(impl ToString + ?Sized), reason: &(impl ToString + ?Sized)) -> Self {
         Self {
-            what: what.to_string(),
+            subject: subject.to_string(),
             reason: reason.to_string(),
         }
     }
 }
 
 /// All items of one type in `file`, at least one.
-pub fn all<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, TlsError> {
+pub fn all<T: PemObject>(file: &Path, subject: &str) -> Result<Vec<T>, TlsError> {
     let unfit = |error: pem::Error| match error {
         pem::Error::Io(error) => TlsError::of(file, &error),
         error => TlsError::of(file, &format!("not PEM: {error}")),
@@ -40,7 +40,7 @@ pub fn all<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, TlsError> {
     let found: Result<Vec<T>, _> = T::pem_file_iter(file).map_err(unfit)?.collect();
     let found = found.map_err(unfit)?;
     if found.is_empty() {
-        return Err(TlsError::of(file, &format!("holds no {what}")));
+        return Err(TlsError::of(file, &format!("holds no {subject}")));
     }
     Ok(found)
 }

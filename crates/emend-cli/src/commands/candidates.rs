@@ -17,9 +17,9 @@ use emend_proto::{
 };
 
 use self::render::{details_text, subject, table};
-use super::ids;
+use super::{Decision, ids};
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view,
@@ -94,12 +94,8 @@ struct ApproveArgs {
     /// Apply this verb, entity or choice instead (of a synonym: this relation, of a prompt: this text); for a single candidate only
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
     /// Only if it still has this etag; for a single candidate only
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
@@ -131,7 +127,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Show { candidate_id } => {
             let details = get(context, candidate_id).await?;
             let (width, coloured) = (output.width(), output.is_coloured());
-            output.result(&view::candidate_details(&details), || {
+            output.result(&view::message(&details), || {
                 details_text(&details, width, coloured)
             })
         }
@@ -141,35 +137,25 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 }
 
 async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.candidates().await?;
     let statuses: Vec<i32> = args
         .status
         .iter()
         .map(|&status| CandidateStatus::from(status) as i32)
         .collect();
-    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListCandidatesRequest {
-            namespace: context.namespace(),
-            kinds: words::kind_numbers(&args.kind),
-            statuses: statuses.clone(),
-            key: args.key.clone().unwrap_or_default(),
-            page_size,
-            page_token,
-            user_id: args.user.clone(),
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_candidates(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.candidates, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(&candidates, view::candidate, table, &none(&args, context))?;
-    note_more(more);
-    Ok(())
+    let (candidates, more) = context
+        .list(
+            &ListCandidatesRequest {
+                namespace: context.namespace(),
+                kinds: words::kind_numbers(&args.kind),
+                statuses,
+                key: args.key.clone().unwrap_or_default(),
+                user_id: args.user.clone(),
+                ..ListCandidatesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
+    output.list(&candidates, more, view::message, table, &none(&args, context))
 }
 
 /// The text for an empty list: of which candidates there are none, and which others there may be.
@@ -192,13 +178,6 @@ fn none(args: &ListArgs, context: &Context) -> String {
         );
     }
     text
-}
-
-/// Written to standard error, so that it is not mistaken for a result.
-pub(super) fn note_more(more: bool) {
-    if more {
-        eprintln!("emend: there are more; --limit 0 shows all");
-    }
 }
 
 async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
@@ -231,9 +210,9 @@ async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) 
             namespace: context.namespace(),
             candidate_id,
             etag: args.etag.clone(),
-            reason: args.reason.clone(),
+            reason: args.decision.reason.clone(),
             edited_value: edited_value.clone(),
-            on_behalf_of: args.by.clone(),
+            on_behalf_of: args.decision.by.clone(),
             accept_redacted: args.accept_redacted,
         })
         .collect();
@@ -328,7 +307,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
         let status = result.status.as_ref().and_then(from_item_status);
         if let Some(status) = status {
             if output.is_json() {
-                output.result(&view::review(result), String::new)?;
+                output.result(&view::message(result), String::new)?;
             }
             let refused = Failure::from(status);
             if failure.is_none() {
@@ -339,7 +318,7 @@ fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) 
             }
             continue;
         }
-        output.result(&view::review(result), || {
+        output.result(&view::message(result), || {
             let candidate = result.candidate.clone().unwrap_or_default();
             let at = match result.revision {
                 0 => "nothing changed".into(),

@@ -307,7 +307,7 @@ async fn of_all_users(args: &Args, context: &Context, mut take: impl FnMut(&[Res
     let request = context.request_without_deadline(request);
     let mut stream = client.subscribe(request).await?.into_inner();
     loop {
-        let next = timeout(context.global.timeout, stream.message()).await;
+        let next = timeout(context.timeout(), stream.message()).await;
         let next = next.map_err(|_| Failure::Unavailable("the snapshot stalled; try again".into()))??;
         match next.and_then(|next| next.message) {
             Some(Message::SnapshotChunk(part)) => take(&part.into_resources().collect::<Vec<_>>())?,

@@ -12,7 +12,7 @@ use emend_proto::{
 
 use super::{ids, search::Rating, submit::decision_reasons};
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view,
@@ -179,11 +179,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             };
             let mut client = context.feedback().await?;
             let response = client.get_feedback(context.request(request)).await?;
-            let feedback = response
-                .into_inner()
-                .feedback
-                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::feedback(&feedback), || details(&feedback))
+            print(response.into_inner().feedback, output)
         }
         Action::Label(label) => {
             let request = UpdateFeedbackLabelsRequest {
@@ -195,54 +191,36 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             };
             let mut client = context.feedback().await?;
             let response = client.update_feedback_labels(context.request(request)).await?;
-            let feedback = response
-                .into_inner()
-                .feedback
-                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-            output.result(&view::feedback(&feedback), || details(&feedback))
+            print(response.into_inner().feedback, output)
         }
         Action::List(list) => {
             let request = ListFeedbackRequest {
+                namespace: context.namespace(),
                 reporter_id: list.reporter.unwrap_or_default(),
                 kind: list.kind.map_or(0, Kind::number),
                 search_ratings: list.search_ratings.filter(),
                 delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
                 ..list.rated.request()
             };
-            let (feedback, more) = self::list(context, &request, list.limit).await?;
+            let (feedback, more) = context.list(&request, list.limit).await?;
             let (table, none): (fn(&[Feedback]) -> Table, _) = match &request.search_ratings {
                 Some(_) => (search_ratings_table, "ratings of search answers"),
                 None => (table, "feedback"),
             };
             let none = context.none_found(none, request.search_ratings.is_some());
-            output.results(&feedback, view::feedback, table, &none)?;
-            super::candidates::note_more(more);
-            Ok(())
+            output.list(&feedback, more, view::message, table, &none)
         }
     }
 }
 
-/// The feedback asked for, at most `limit` (0: all), and whether there is more.
-pub(super) async fn list(
-    context: &Context,
-    request: &ListFeedbackRequest,
-    limit: usize,
-) -> Result<(Vec<Feedback>, bool)> {
-    let client = context.feedback().await?;
-    pages(limit, 500, |page_size, page_token| {
-        let request = ListFeedbackRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_feedback(context.request(request)).await?.into_inner();
-            Ok((page.feedback, page.next_page_token))
-        }
-    })
-    .await
+/// The feedback of an answer.
+pub(super) fn required(feedback: Option<Feedback>) -> Result<Feedback> {
+    feedback.ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))
+}
+
+fn print(feedback: Option<Feedback>, output: &mut Output<'_>) -> Result {
+    let feedback = required(feedback)?;
+    output.result(&view::message(&feedback), || details(&feedback))
 }
 
 fn table(feedback: &[Feedback]) -> Table {
@@ -290,7 +268,10 @@ fn search_ratings_table(feedback: &[Feedback]) -> Table {
         ("", Column::Fixed),
     ])
     .with_rows(feedback, |feedback| {
-        let rating = feedback.correction.as_ref().and_then(|of| of.correction.as_ref());
+        let rating = feedback
+            .correction
+            .as_ref()
+            .and_then(|correction| correction.correction.as_ref());
         let rating = match rating {
             Some(Variant::SearchRating(rating)) => Rating::name(rating.value()),
             _ => "",

@@ -4,7 +4,7 @@
 //! ids share is refused rather than guessed.
 
 use emend_proto::{
-    feedback::v1::ListFeedbackRequest,
+    feedback::v1::{ListDeadLettersRequest, ListFeedbackRequest},
     learning::v1::{Candidate, ListCandidatesRequest},
 };
 use prost_types::Timestamp;
@@ -60,11 +60,12 @@ pub(super) async fn feedback(context: &Context, id: String) -> Result<String> {
     let ids = [id];
     let (received_from, received_before) = received_around(&ids[0]).unzip();
     let request = ListFeedbackRequest {
+        namespace: context.namespace(),
         received_from,
         received_before,
         ..ListFeedbackRequest::default()
     };
-    let (found, _) = super::feedback::list(context, &request, 0).await?;
+    let (found, _) = context.list(&request, 0).await?;
     let found: Vec<String> = found.into_iter().map(|feedback| feedback.feedback_id).collect();
     single(complete(&ids, &found, "feedback", context)?)
 }
@@ -74,7 +75,11 @@ pub(super) async fn dead_letters(context: &Context, ids: Vec<String>) -> Result<
     if !ids.iter().any(|id| is_beginning(id)) {
         return Ok(ids);
     }
-    let (found, _) = super::outbox::list(context, &context.namespace(), 0).await?;
+    let request = ListDeadLettersRequest {
+        namespace: context.namespace(),
+        ..ListDeadLettersRequest::default()
+    };
+    let (found, _) = context.list(&request, 0).await?;
     let found: Vec<String> = found.into_iter().map(|letter| letter.event_id).collect();
     complete(&ids, &found, "dead letter", context)
 }

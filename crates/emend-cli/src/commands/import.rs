@@ -18,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -89,12 +90,8 @@ pub struct Args {
     /// What rows count as
     #[arg(long = "as", value_enum, default_value_t = CountAs::Decision)]
     count_as: CountAs,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// The given format, otherwise by the file's extension.
@@ -126,8 +123,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         namespace: context.namespace(),
         mode: ImportMode::from(args.mode) as i32,
         import_as: ImportAs::from(args.count_as) as i32,
-        reason: args.reason,
-        on_behalf_of: args.by,
+        reason: args.decision.reason,
+        on_behalf_of: args.decision.by,
         // The service still says which of the other rows it would refuse.
         validate_only: is_refused,
     };
@@ -153,7 +150,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     response.errors.extend(bad);
     response.errors.sort_by_key(|error| error.line);
     report_bad_rows(&source, &response.errors);
-    let mut json = view::import(&response);
+    let mut json = view::message(&response);
     json["passedOverCount"] = checked.passed_over_count.into();
     output.result(&json, || summary(&response, checked.passed_over_count))
 }

@@ -54,14 +54,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     })
     .await?;
     let is_filtered = !args.key.is_empty() || args.kind.is_some() || !args.operation.is_empty();
-    output.results(
+    output.list(
         &revisions,
-        view::revision,
+        more,
+        view::message,
         |revisions| table(revisions, asked_for(&args)),
         &context.none_found("revisions", is_filtered),
-    )?;
-    super::candidates::note_more(more);
-    Ok(())
+    )
 }
 
 /// Revisions, newest first, at most `limit` (0: all), and whether there are more.

@@ -48,6 +48,7 @@ use self::{
     lines::Lines,
     results::Voter,
 };
+use super::feedback;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -185,9 +186,7 @@ impl Server {
             .submit_feedback(self.context.request(request))
             .await?
             .into_inner();
-        let feedback = response
-            .feedback
-            .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+        let feedback = feedback::required(response.feedback)?;
         self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
         Ok(feedback)
     }
@@ -204,9 +203,7 @@ impl Server {
             .retract_feedback(self.context.request(request))
             .await?
             .into_inner();
-        let feedback = response
-            .feedback
-            .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+        let feedback = feedback::required(response.feedback)?;
         self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
         Ok(results::retracted(&feedback))
     }

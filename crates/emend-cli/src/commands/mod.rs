@@ -33,6 +33,17 @@ use clap::Subcommand;
 
 use crate::{context::Context, demo, failure::Result, output::Output, replay};
 
+/// Why something is done, and for whom.
+#[derive(Debug, clap::Args)]
+struct Decision {
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// The person on whose behalf you do it
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    by: String,
+}
+
 /// The command to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use emend_proto::learning::v1::{DelayHistogram, ListNodesRequest, Node};
 
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view, words,
@@ -32,25 +32,18 @@ pub struct Args {
 
 /// Lists the nodes by id.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.subscriptions().await?;
     let seen_within = prost_types::Duration::try_from(args.seen_within)
         .map_err(|_| Failure::usage("--seen-within is too long"))?;
-    let (nodes, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListNodesRequest {
-            page_size,
-            page_token,
-            seen_within: Some(seen_within),
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_nodes(context.request(request)).await?.into_inner();
-            Ok((page.nodes, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(&nodes, view::node, table, "No node has been seen.")?;
-    super::candidates::note_more(more);
-    Ok(())
+    let (nodes, more) = context
+        .list(
+            &ListNodesRequest {
+                seen_within: Some(seen_within),
+                ..ListNodesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
+    output.list(&nodes, more, view::message, table, "No node has been seen.")
 }
 
 fn table(nodes: &[Node]) -> Table {

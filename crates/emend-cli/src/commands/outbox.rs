@@ -6,7 +6,7 @@ use emend_proto::feedback::v1::{DeadLetter, ListDeadLettersRequest, RedriveDeadL
 use serde_json::json;
 
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::Result,
     output::{Column, Output, Table},
     view,
@@ -57,15 +57,17 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             } else {
                 context.namespace()
             };
-            let (letters, more) = list(context, &namespace, limit).await?;
+            let request = ListDeadLettersRequest {
+                namespace,
+                ..ListDeadLettersRequest::default()
+            };
+            let (letters, more) = context.list(&request, limit).await?;
             let if_empty = if all_namespaces {
                 "No dead letters in any namespace.".to_owned()
             } else {
                 context.none_of("dead letters")
             };
-            output.results(&letters, view::dead_letter, table, &if_empty)?;
-            super::candidates::note_more(more);
-            Ok(())
+            output.list(&letters, more, view::message, table, &if_empty)
         }
         Action::Redrive { event_ids } => {
             let request = RedriveDeadLettersRequest {
@@ -84,27 +86,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             })
         }
     }
-}
-
-/// The dead letters of a namespace (empty: all namespaces), at most `limit` (0: all), and whether there are more.
-pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(Vec<DeadLetter>, bool)> {
-    let client = context.feedback().await?;
-    pages(limit, 500, |page_size, page_token| {
-        let request = ListDeadLettersRequest {
-            namespace: namespace.to_owned(),
-            page_size,
-            page_token,
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_dead_letters(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.dead_letters, page.next_page_token))
-        }
-    })
-    .await
 }
 
 fn table(letters: &[DeadLetter]) -> Table {

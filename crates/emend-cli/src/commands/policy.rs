@@ -11,6 +11,7 @@ use emend_proto::{
 };
 use prost_types::{FieldMask, Timestamp};
 
+use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -68,12 +69,8 @@ struct NamespaceArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// What counts where several edges of a claim come from one source.
@@ -144,12 +141,8 @@ struct SetArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// A role that decides by rulings.
@@ -218,32 +211,28 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Action::Namespace(args) => return namespace(args, context, output).await,
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::policy(&policy), || text(&policy))
+    output.result(&view::message(&policy), || text(&policy))
 }
 
 fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
-    let mut paths = Vec::new();
-    let mut changed = |given: bool, path: &str| {
-        if given {
-            paths.push(path.to_owned());
-        }
-    };
-    changed(set.risk.is_some(), "risk_level");
-    changed(set.threshold.is_some(), "threshold");
-    changed(set.counting.is_some(), "counting");
-    changed(set.half_life.is_some(), "half_life");
-    changed(set.max_derived_voters.is_some(), "max_derived_voters");
-    changed(set.max_resources.is_some(), "max_resources");
-    changed(set.max_value_bytes.is_some(), "max_value_bytes");
-    changed(set.max_counted_feedback.is_some(), "max_counted_feedback");
-    changed(set.frozen.is_some(), "frozen");
-    changed(set.entitled.is_some(), "ruling.entitled_role");
-    changed(set.good.is_some(), "window.good");
-    changed(set.bad.is_some(), "window.bad");
-    changed(set.max_text_chars.is_some(), "window.max_text_chars");
-    changed(set.language.is_some(), "window.language");
-    changed(set.min_bad.is_some(), "review.min_bad");
-    changed(set.automatic.is_some(), "review.automatic");
+    let update_mask = mask([
+        (set.risk.is_some(), "risk_level"),
+        (set.threshold.is_some(), "threshold"),
+        (set.counting.is_some(), "counting"),
+        (set.half_life.is_some(), "half_life"),
+        (set.max_derived_voters.is_some(), "max_derived_voters"),
+        (set.max_resources.is_some(), "max_resources"),
+        (set.max_value_bytes.is_some(), "max_value_bytes"),
+        (set.max_counted_feedback.is_some(), "max_counted_feedback"),
+        (set.frozen.is_some(), "frozen"),
+        (set.entitled.is_some(), "ruling.entitled_role"),
+        (set.good.is_some(), "window.good"),
+        (set.bad.is_some(), "window.bad"),
+        (set.max_text_chars.is_some(), "window.max_text_chars"),
+        (set.language.is_some(), "window.language"),
+        (set.min_bad.is_some(), "review.min_bad"),
+        (set.automatic.is_some(), "review.automatic"),
+    ]);
     let rule = rule(&set);
     let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
@@ -268,28 +257,31 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     };
     Ok(UpdatePolicyRequest {
         policy: Some(policy),
-        update_mask: Some(FieldMask { paths }),
-        reason: set.reason,
-        on_behalf_of: set.by,
+        update_mask: Some(update_mask),
+        reason: set.decision.reason,
+        on_behalf_of: set.decision.by,
     })
+}
+
+/// The fields that are given.
+fn mask<const N: usize>(fields: [(bool, &str); N]) -> FieldMask {
+    let given = fields.into_iter().filter(|(is_given, _)| *is_given);
+    FieldMask {
+        paths: given.map(|(_, path)| path.to_owned()).collect(),
+    }
 }
 
 /// Shows the policy of a namespace as a whole, or changes it where fields are given.
 async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.policies().await?;
-    let given = [
+    let update_mask = mask([
         (args.combining.is_some(), "combining"),
         (args.min_claims.is_some(), "min_claims"),
         (args.rejected_permille.is_some(), "rejected_permille"),
-    ];
-    let paths: Vec<String> = given
-        .into_iter()
-        .filter(|(given, _)| *given)
-        .map(|(_, path)| path.to_owned())
-        .collect();
+    ]);
     let namespace = context.namespace();
-    let policy = if paths.is_empty() {
-        if !(args.etag.is_empty() && args.reason.is_empty() && args.by.is_empty()) {
+    let policy = if update_mask.paths.is_empty() {
+        if !(args.etag.is_empty() && args.decision.reason.is_empty() && args.decision.by.is_empty()) {
             return Err(Failure::usage(
                 "nothing is to be changed: give --combining, --min-claims or --rejected-permille",
             ));
@@ -310,30 +302,31 @@ async fn namespace(args: NamespaceArgs, context: &Context, output: &mut Output<'
                 etag: args.etag,
                 ..Default::default()
             }),
-            update_mask: Some(FieldMask { paths }),
-            reason: args.reason,
-            on_behalf_of: args.by,
+            update_mask: Some(update_mask),
+            reason: args.decision.reason,
+            on_behalf_of: args.decision.by,
         };
         let answer = client.update_namespace_policy(context.request(request)).await?;
         answer.into_inner().policy
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::namespace_policy(&policy), || namespace_text(&policy))
+    output.result(&view::message(&policy), || namespace_text(&policy))
 }
 
 fn namespace_text(policy: &NamespacePolicy) -> String {
-    let combining = policy.combining().as_str_name();
     aligned(&[
         ("namespace", policy.namespace.clone()),
-        (
-            "combining",
-            combining.trim_start_matches("COMBINING_").to_ascii_lowercase(),
-        ),
+        ("combining", lower(policy.combining().as_str_name(), "COMBINING_")),
         ("min claims", policy.min_claims.to_string()),
         ("rejected permille", policy.rejected_permille.to_string()),
         ("version", version(policy.version, policy.updated_at.as_ref())),
         ("etag", policy.etag.clone()),
     ])
+}
+
+/// The name of an enum's value without the enum's, in lower case.
+fn lower(name: &str, prefix: &str) -> String {
+    name.trim_start_matches(prefix).to_ascii_lowercase()
 }
 
 fn version(version: i64, updated_at: Option<&Timestamp>) -> String {
@@ -363,39 +356,29 @@ fn text(policy: &Policy) -> String {
         0 => "none: every contest is evaluated by this version".into(),
         count => format!("{count} contests are still to be evaluated by this version"),
     };
-    let of_rule: Vec<(&str, String)> = match &policy.rule {
+    let rule_rows: Vec<(&str, String)> = match &policy.rule {
         None => vec![
             ("risk", words::risk_name(policy.risk_level)),
             ("threshold", policy.threshold.to_string()),
-            (
-                "counting",
-                counting.trim_start_matches("COUNTING_").to_ascii_lowercase(),
-            ),
+            ("counting", lower(counting, "COUNTING_")),
             ("half-life", half_life),
             ("max derived voters", policy.max_derived_voters.to_string()),
             ("max counted feedback", policy.max_counted_feedback.to_string()),
         ],
         Some(policy::Rule::Ruling(ruling)) => {
             let role = ruling.entitled_role().as_str_name();
-            vec![(
-                "entitled",
-                role.trim_start_matches("ENTITLED_ROLE_").to_ascii_lowercase(),
-            )]
+            vec![("entitled", lower(role, "ENTITLED_ROLE_"))]
         }
         Some(policy::Rule::Review(review)) => vec![
             ("min bad", review.min_bad.to_string()),
             ("automatic", review.automatic.to_string()),
         ],
         Some(policy::Rule::Window(window)) => {
-            let language = window.language().as_str_name();
             vec![
                 ("good", window.good.to_string()),
                 ("bad", window.bad.to_string()),
                 ("max text chars", window.max_text_chars.to_string()),
-                (
-                    "language",
-                    language.trim_start_matches("LANGUAGE_").to_ascii_lowercase(),
-                ),
+                ("language", lower(window.language().as_str_name(), "LANGUAGE_")),
             ]
         }
     };
@@ -411,6 +394,6 @@ fn text(policy: &Policy) -> String {
         ("etag", policy.etag.clone()),
         ("remaining", remaining),
     ];
-    let rows: Vec<_> = first.into_iter().chain(of_rule).chain(last).collect();
+    let rows: Vec<_> = first.into_iter().chain(rule_rows).chain(last).collect();
     aligned(&rows)
 }

@@ -10,6 +10,7 @@ use emend_proto::feedback::v1::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::feedback;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -103,11 +104,8 @@ async fn redact_feedback(
     };
     let mut client = context.feedback().await?;
     let response = client.redact_feedback(context.request(request)).await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || feedback_text(&feedback))
+    let feedback = feedback::required(response.into_inner().feedback)?;
+    output.result(&view::message(&feedback), || feedback_text(&feedback))
 }
 
 fn feedback_text(feedback: &Feedback) -> String {
@@ -121,7 +119,7 @@ fn feedback_text(feedback: &Feedback) -> String {
 
 async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.feedback().await?;
-    let deadline = Instant::now() + context.global.timeout;
+    let deadline = Instant::now() + context.timeout();
     let mut redacted_count = 0;
     loop {
         let request = RedactReporterRequest {
@@ -135,14 +133,12 @@ async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: 
         redacted_count += response.redacted_count;
         response.redacted_count = redacted_count;
         if !wait || is_complete(&response) {
-            return output.result(&view::reporter_redaction(&response), || {
-                reporter_text(reporter, &response)
-            });
+            return output.result(&view::message(&response), || reporter_text(reporter, &response));
         }
         if Instant::now() >= deadline {
             return Err(Failure::Unavailable(format!(
                 "not complete after {:?}: {}",
-                context.global.timeout,
+                context.timeout(),
                 reporter_text(reporter, &response)
             )));
         }

@@ -75,7 +75,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .resolve(context.request(request))
         .await?
         .into_inner();
-    output.result(&view::resolved(&response), || text(searched, &response))
+    output.result(&view::message(&response), || text(searched, &response))
 }
 
 fn text(searched: CoreKind, response: &ResolveResponse) -> String {

@@ -11,8 +11,9 @@ use emend_proto::{
 };
 use serde_json::json;
 
+use super::Decision;
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Cell, Column, Output, Table},
     view,
@@ -108,12 +109,8 @@ struct SetArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 #[derive(Debug, clap::Args)]
@@ -124,12 +121,8 @@ struct DeleteArgs {
     /// Only if it still has this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// The qualifier of a key that has none on the command line: the first one, where it is one of a list.
@@ -197,21 +190,20 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     match args.action {
         Action::List(args) => {
             let request = ListResourcesRequest {
+                namespace: context.namespace(),
                 kinds: words::kind_numbers(&args.kind),
                 key_prefix: args.prefix,
                 user_id: args.user.clone(),
                 min_revision: args.min_revision,
                 ..ListResourcesRequest::default()
             };
-            let (resources, more) = list(context, &request, args.limit).await?;
+            let (resources, more) = context.list(&request, args.limit).await?;
             let what = if args.user.is_empty() {
                 "resources for everybody (of one user's own: --user ID)".to_owned()
             } else {
                 format!("resources of the user {:?}", args.user)
             };
-            output.results(&resources, view::resource, table, &context.none_of(&what))?;
-            super::candidates::note_more(more);
-            Ok(())
+            output.list(&resources, more, view::message, table, &context.none_of(&what))
         }
         Action::Get { key, min_revision } => {
             let request = GetResourceRequest {
@@ -225,7 +217,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .await?;
             let resource = required(response.into_inner().resource)?;
             let width = output.width();
-            output.result(&view::resource(&resource), || {
+            output.result(&view::message(&resource), || {
                 table(std::slice::from_ref(&resource)).render(width)
             })
         }
@@ -236,16 +228,16 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 key.user_id = args.user;
             }
             request.etag = args.etag;
-            request.reason = args.reason;
-            request.on_behalf_of = args.by;
+            request.reason = args.decision.reason;
+            request.on_behalf_of = args.decision.by;
             put(request, context, output).await
         }
         Action::Delete(args) => {
             let request = DeleteResourceRequest {
                 key: Some(args.key.message(context.namespace())),
                 etag: args.etag,
-                reason: args.reason,
-                on_behalf_of: args.by,
+                reason: args.decision.reason,
+                on_behalf_of: args.decision.by,
             };
             delete(request, context, output).await
         }
@@ -262,7 +254,7 @@ pub(super) async fn put(request: PutResourceRequest, context: &Context, output: 
 /// Prints in which revision a value was set.
 pub(super) fn was_put(response: PutResourceResponse, output: &mut Output<'_>) -> Result {
     let resource = required(response.resource)?;
-    let json = json!({"resource": view::resource(&resource), "revision": response.revision});
+    let json = json!({"resource": view::message(&resource), "revision": response.revision});
     output.result(&json, || match response.revision {
         0 => format!("{} had this value already", described(&resource)),
         revision => format!("{} (revision {revision})", described(&resource)),
@@ -287,32 +279,6 @@ pub(super) async fn delete(
 
 fn required(resource: Option<Resource>) -> Result<Resource> {
     resource.ok_or_else(|| Failure::failed("learning-svc answered without the resource"))
-}
-
-/// The resources asked for, at most `limit` (0: all), and whether there are more.
-pub(super) async fn list(
-    context: &Context,
-    request: &ListResourcesRequest,
-    limit: usize,
-) -> Result<(Vec<Resource>, bool)> {
-    let client = context.resources().await?;
-    pages(limit, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await
 }
 
 /// A resource in short: `set up a CSA → create_isda`.

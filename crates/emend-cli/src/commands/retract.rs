@@ -2,13 +2,8 @@
 
 use emend_proto::feedback::v1::RetractFeedbackRequest;
 
-use super::{ids, submit::outcome_text};
-use crate::{
-    context::Context,
-    failure::{Failure, Result},
-    output::Output,
-    view, words,
-};
+use super::{feedback, ids, submit::outcome_text};
+use crate::{context::Context, failure::Result, output::Output, view, words};
 
 /// Which correction to retract, and why.
 #[derive(Debug, clap::Args)]
@@ -43,12 +38,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .await?
         .retract_feedback(context.request(request))
         .await?;
-    let feedback = response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    let feedback = feedback::required(response.into_inner().feedback)?;
     let is_evaluated = args.wait;
-    output.result(&view::feedback(&feedback), || {
+    output.result(&view::message(&feedback), || {
         if is_evaluated {
             outcome_text(&feedback)
         } else {

@@ -65,7 +65,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 response.revision
             )
         }),
-        None => output.result(&view::reverted(&response), || summary(&response, args.preview)),
+        None => output.result(&view::message(&response), || summary(&response, args.preview)),
     }
 }
 

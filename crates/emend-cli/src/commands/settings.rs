@@ -7,6 +7,7 @@ use emend_proto::feedback::v1::{
 };
 use prost_types::FieldMask;
 
+use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -78,12 +79,8 @@ struct SetArgs {
     /// Only if they still have this etag
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
+    #[command(flatten)]
+    decision: Decision,
 }
 
 /// Gets or sets the settings.
@@ -112,7 +109,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     let settings = settings.ok_or_else(|| Failure::failed("feedback-svc answered without the settings"))?;
-    output.result(&view::settings(&settings), || text(&settings))
+    output.result(&view::message(&settings), || text(&settings))
 }
 
 impl SetArgs {
@@ -161,8 +158,8 @@ fn update(set: SetArgs, before: Settings) -> Result<UpdateSettingsRequest> {
     Ok(UpdateSettingsRequest {
         settings: Some(settings),
         update_mask: Some(FieldMask { paths }),
-        on_behalf_of: set.by,
-        reason: set.reason,
+        on_behalf_of: set.decision.by,
+        reason: set.decision.reason,
     })
 }
 

@@ -10,9 +10,10 @@ use emend_proto::{
 };
 use emend_wire::kinds::relation_number;
 
+use super::feedback;
 use crate::{
     context::Context,
-    failure::{Failure, Result},
+    failure::Result,
     output::Output,
     view,
     words::{self, Relation},
@@ -167,7 +168,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         ..SubmitFeedbackRequest::default()
     };
     let feedback = send(request, context).await?;
-    output.result(&view::feedback(&feedback), || vote_text(&feedback, is_named))
+    output.result(&view::message(&feedback), || vote_text(&feedback, is_named))
 }
 
 /// The outcome, and for how much it counts where no reporter is named.
@@ -228,7 +229,7 @@ pub(super) async fn submit(
     output: &mut Output<'_>,
 ) -> Result {
     let feedback = send(request, context).await?;
-    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
+    output.result(&view::message(&feedback), || outcome_text(&feedback))
 }
 
 /// Completes the request and submits it.
@@ -244,10 +245,7 @@ async fn send(mut request: SubmitFeedbackRequest, context: &Context) -> Result<F
         .await?
         .submit_feedback(context.request(request))
         .await?;
-    response
-        .into_inner()
-        .feedback
-        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))
+    feedback::required(response.into_inner().feedback)
 }
 
 /// The outcome's message, and the id to retract by.

@@ -21,6 +21,7 @@ use emend_serve::{
 };
 use emend_store::{DatabaseUrl, storage};
 use feedback_svc::RatingHttpArgs;
+use learning_svc::arguments::GeneratorArgs;
 use serde_json::json;
 
 use crate::{
@@ -88,6 +89,9 @@ pub struct Args {
     /// version is greater; in TOML if its name ends in .toml, otherwise in YAML
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
     trust_file: Option<PathBuf>,
+    /// What generates prompts and suggestions.
+    #[command(flatten)]
+    generator: GeneratorArgs,
     /// Where raters in browsers are served.
     #[command(flatten)]
     rating_http: RatingHttpArgs,
@@ -121,12 +125,14 @@ impl Args {
         let rating_http = self.rating_http.configuration(&self.exposure);
         let auth = auth::args::check(self.exposure.auth_config.as_ref());
         let token = self.token().err().map(|failure| failure.to_string());
+        let generator = self.generator.endpoint().err().map(|error| error.to_string());
         url.into_iter()
             .chain(exposed)
             .chain(rating_http.check())
             .chain(self.tls.check())
             .chain(auth)
             .chain(token)
+            .chain(generator)
             .collect()
     }
 
@@ -179,6 +185,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     if let Some(refused) = rating_http.check().next() {
         return Err(Failure::usage(refused));
     }
+    let generator = args.generator.endpoint();
+    let generator = generator.map_err(|error| Failure::usage(error.to_string()))?;
     let tls = args.tls.load();
     let tls =
         tls.map_err(|error| Failure::usage(format!("--tls-cert, --tls-key, --tls-client-ca: {error}")))?;
@@ -203,7 +211,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, access),
         rating_http,
-        args.trust_file,
+        (args.trust_file, generator),
         &lifecycle,
         context,
     ));

@@ -78,7 +78,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .map_err(|error| Failure::usage(error.to_string()))?;
     let until = args.until.map(Revision);
     // Whoever waits for a revision waits as long as for any other answer.
-    let timeout = context.global.timeout;
+    let timeout = context.timeout();
     let in_time = async {
         match until {
             Some(_) => tokio::time::sleep(timeout).await,
@@ -230,7 +230,7 @@ fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
         "event": "change",
         "revision": change.revision.0,
         "cause": change.cause.as_str_name(),
-        "key": view::key(Some(&change.key)),
+        "key": view::message(&change.key),
         "committedAt": change.committed_at.map(|at| at.to_string()),
         "feedbackReceivedAt": change.feedback_received_at.map(|at| at.to_string()),
         "appliedAt": applied_at.to_string(),

@@ -11,8 +11,9 @@ use emend_proto::learning::v1::{
 use tokio::time::sleep;
 
 use super::{
+    evidence::{CLAIM, evidence},
     nodes::{Node, TIMEOUT, answer, applied, has_all, within_timeout},
-    script::{Answer, CLAIM, NAMESPACE, Question, Step, backend, evidence},
+    script::{Answer, NAMESPACE, Question, Step, backend},
 };
 use crate::{
     context::Context,

@@ -6,6 +6,7 @@
 
 mod actions;
 mod day;
+mod evidence;
 mod nodes;
 mod prompts;
 mod script;

@@ -1,12 +1,7 @@
 //! What happens on the day, and the expected answers. The data is made up; any resemblance is coincidence.
 
 use emend_core::{EdgeRelation, Kind};
-use emend_proto::{
-    common::v1::OutcomeState,
-    learning::v1::{
-        EvidenceClaim, EvidenceEdge, EvidencePage, NodeRef, UpsertEvidenceRequest, node_ref::Node,
-    },
-};
+use emend_proto::common::v1::OutcomeState;
 
 /// The search application.
 pub(super) const NAMESPACE: &str = "fund-admin";
@@ -115,73 +110,47 @@ pub(super) struct Answer {
     pub learned: bool,
 }
 
-const CSA: Question = Question {
-    kind: Kind::InvocationPhrase,
-    phrase: "set up a CSA",
-    user: "",
-};
-const SMITH: Question = Question {
-    kind: Kind::EntityAlias,
-    phrase: "J. Smith",
-    user: "",
-};
-const WIND_DOWN: Question = Question {
-    kind: Kind::InvocationPhrase,
-    phrase: "wind down the fund",
-    user: "",
-};
+/// A question that anybody may ask.
+const fn question(kind: Kind, phrase: &'static str) -> Question {
+    Question {
+        kind,
+        phrase,
+        user: "",
+    }
+}
+
+const CSA: Question = question(Kind::InvocationPhrase, "set up a CSA");
+const SMITH: Question = question(Kind::EntityAlias, "J. Smith");
+const WIND_DOWN: Question = question(Kind::InvocationPhrase, "wind down the fund");
 const PACK: Question = Question {
     kind: Kind::InvocationPhrase,
     phrase: "send my usual pack",
     user: "mia",
 };
-const LUX: Question = Question {
-    kind: Kind::EntityAlias,
-    phrase: "the Lux fund",
-    user: "",
-};
+const LUX: Question = question(Kind::EntityAlias, "the Lux fund");
 
 /// Queries that are searched for in titles, whatever language they are in.
-const NAV: Question = Question {
-    kind: Kind::Synonym,
-    phrase: "NAV Q3",
-    user: "",
-};
-const CHARGES: Question = Question {
-    kind: Kind::Synonym,
-    phrase: "手数料の一覧",
-    user: "",
-};
+const NAV: Question = question(Kind::Synonym, "NAV Q3");
+const CHARGES: Question = question(Kind::Synonym, "手数料の一覧");
 /// What the paper says of the claim.
-const PAPER: Question = Question {
-    kind: Kind::EdgeLabel,
-    phrase: "edge:paper",
-    user: "",
-};
+pub(super) const PAPER: Question = question(Kind::EdgeLabel, "edge:paper");
 /// Which version of the prompt an AI is asked with.
-const SUMMARY: Question = Question {
-    kind: Kind::Prompt,
-    phrase: "SUMMARIZE_DAILY",
-    user: "",
-};
+const SUMMARY: Question = question(Kind::Prompt, "SUMMARIZE_DAILY");
 /// Which source comes first.
-const FEES: Question = Question {
-    kind: Kind::DomainRule,
-    phrase: "does the fund pay fees",
-    user: "",
-};
+const FEES: Question = question(Kind::DomainRule, "does the fund pay fees");
 
-const ISDA: Correction = Correction::Verb {
-    phrase: "set up a CSA",
-    choice: "create_isda",
-    instead_of: "create_csa",
-};
+/// Another verb is right for a phrase.
+const fn verb(phrase: &'static str, choice: &'static str, instead_of: &'static str) -> Correction {
+    Correction::Verb {
+        phrase,
+        choice,
+        instead_of,
+    }
+}
+
+const ISDA: Correction = verb("set up a CSA", "create_isda", "create_csa");
 /// The same phrase in full-width letters and with more spaces.
-const ISDA_WIDE: Correction = Correction::Verb {
-    phrase: "  Ｓｅｔ up　a  CSA ",
-    choice: "create_isda",
-    instead_of: "create_csa",
-};
+const ISDA_WIDE: Correction = verb("  Ｓｅｔ up　a  CSA ", "create_isda", "create_csa");
 
 /// The titles that queries are searched for in.
 const TITLES: &[(&str, f64)] = &[("asset value Q3", 1.0), ("信託報酬一覧", 1.0)];
@@ -216,50 +185,6 @@ fn own(choice: &str) -> Answer {
     }
 }
 
-/// The claim that people argue about.
-pub(super) const CLAIM: &str = "claim:no-fees";
-
-/// What a backend read before the day: two pages of one blog support a claim, and of a paper the model missed that it refutes it.
-pub(super) fn evidence() -> UpsertEvidenceRequest {
-    let page = |id: &str, domain: &str, doi: &str| EvidencePage {
-        page_id: id.into(),
-        domain: domain.into(),
-        doi: doi.into(),
-        ..EvidencePage::default()
-    };
-    let edge = |id: &str, page: &str, relation: EdgeRelation, confidence| EvidenceEdge {
-        edge_id: id.into(),
-        relation: relation.number(),
-        source: Some(NodeRef {
-            node: Some(Node::PageId(page.into())),
-        }),
-        target: Some(NodeRef {
-            node: Some(Node::ClaimId(CLAIM.into())),
-        }),
-        nli_confidence: Some(confidence),
-        ..EvidenceEdge::default()
-    };
-    UpsertEvidenceRequest {
-        namespace: NAMESPACE.into(),
-        pages: vec![
-            page("page:post-1", "gossip.example", ""),
-            page("page:post-2", "gossip.example", ""),
-            page("page:paper", "papers.example", "10.1000/fees"),
-        ],
-        claims: vec![EvidenceClaim {
-            claim_id: CLAIM.into(),
-            text: "The fund pays no fees".into(),
-            ..EvidenceClaim::default()
-        }],
-        edges: vec![
-            edge("edge:post-1", "page:post-1", EdgeRelation::Supports, 0.9),
-            edge("edge:post-2", "page:post-2", EdgeRelation::Supports, 0.9),
-            edge(PAPER.phrase, "page:paper", EdgeRelation::Neutral, 0.88),
-        ],
-        ..UpsertEvidenceRequest::default()
-    }
-}
-
 /// The day.
 pub(super) fn day() -> Vec<Step> {
     let submit = |reporters, correction, outcome| Action::Submit {
@@ -267,6 +192,7 @@ pub(super) fn day() -> Vec<Step> {
         correction,
         outcome,
     };
+    let stands_for = |term, representative| Correction::StandsFor { term, representative };
     vec![
         Step {
             at: "09:02",
@@ -287,11 +213,7 @@ pub(super) fn day() -> Vec<Step> {
             story: "Dev disagrees: one vote against three changes nothing.",
             action: submit(
                 &["dev"],
-                Correction::Verb {
-                    phrase: "set up a CSA",
-                    choice: "create_csa",
-                    instead_of: "create_isda",
-                },
+                verb("set up a CSA", "create_csa", "create_isda"),
                 OutcomeState::Pending,
             ),
             ask: CSA,
@@ -361,11 +283,7 @@ pub(super) fn day() -> Vec<Step> {
             story: "Four want the CSA. It awaits review: Dana decided before.",
             action: submit(
                 &["eve", "finn", "gus", "hal"],
-                Correction::Verb {
-                    phrase: "set up a CSA",
-                    choice: "create_csa",
-                    instead_of: "create_isda",
-                },
+                verb("set up a CSA", "create_csa", "create_isda"),
                 OutcomeState::AwaitingReview,
             ),
             ask: CSA,
@@ -390,10 +308,7 @@ pub(super) fn day() -> Vec<Step> {
             story: "Three votes: who searches for “NAV” finds “asset value”.",
             action: submit(
                 &["ana", "ben", "eve"],
-                Correction::StandsFor {
-                    term: "NAV",
-                    representative: "asset value",
-                },
+                stands_for("NAV", "asset value"),
                 OutcomeState::Applied,
             ),
             ask: NAV,
@@ -404,10 +319,7 @@ pub(super) fn day() -> Vec<Step> {
             story: "“手数料の一覧” (fee list): three votes, and it finds 信託報酬.",
             action: submit(
                 &["ana", "ben", "eve"],
-                Correction::StandsFor {
-                    term: "手数料",
-                    representative: "信託報酬",
-                },
+                stands_for("手数料", "信託報酬"),
                 OutcomeState::Applied,
             ),
             ask: CHARGES,

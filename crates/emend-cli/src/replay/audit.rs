@@ -9,13 +9,13 @@ use emend_core::{Kind, Namespace, NormalizedKey};
 use emend_lab::replay::{Audit, dataset::Dataset};
 use emend_proto::{
     common::v1::{Cause, ResourceKind},
-    feedback::v1::{DeliveryState, ListFeedbackRequest},
+    feedback::v1::{DeliveryState, ListDeadLettersRequest, ListFeedbackRequest},
     learning::v1::{ListCandidatesRequest, ListResourcesRequest, ListRevisionsRequest},
 };
 
 use crate::{
     commands,
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     view,
 };
@@ -160,7 +160,15 @@ impl Auditor {
         };
         self.count_feedback(&mut audit).await?;
         self.count_candidates(&mut audit).await?;
-        audit.dead_letters = commands::outbox::list(&self.context, &self.namespace, 0)
+        audit.dead_letters = self
+            .context
+            .list(
+                &ListDeadLettersRequest {
+                    namespace: self.namespace.clone(),
+                    ..Default::default()
+                },
+                0,
+            )
             .await?
             .0
             .len() as u64;
@@ -201,21 +209,16 @@ impl Auditor {
     }
 
     async fn count_feedback(&self, audit: &mut Audit) -> Result {
-        let client = self.context.feedback().await?;
-        let (feedback, _) = pages(0, 500, |page_size, page_token| {
-            let request = ListFeedbackRequest {
-                namespace: self.namespace.clone(),
-                page_size,
-                page_token,
-                ..Default::default()
-            };
-            let (mut client, request) = (client.clone(), self.context.request(request));
-            async move {
-                let page = client.list_feedback(request).await?.into_inner();
-                Ok((page.feedback, page.next_page_token))
-            }
-        })
-        .await?;
+        let (feedback, _) = self
+            .context
+            .list(
+                &ListFeedbackRequest {
+                    namespace: self.namespace.clone(),
+                    ..Default::default()
+                },
+                0,
+            )
+            .await?;
         audit.stored = feedback.len() as u64;
         let evaluated = feedback.iter().filter(|feedback| {
             feedback.delivery_state == DeliveryState::Delivered as i32
@@ -229,21 +232,16 @@ impl Auditor {
     }
 
     async fn count_candidates(&self, audit: &mut Audit) -> Result {
-        let client = self.context.candidates().await?;
-        let (candidates, _) = pages(0, 500, |page_size, page_token| {
-            let request = ListCandidatesRequest {
-                namespace: self.namespace.clone(),
-                page_size,
-                page_token,
-                ..Default::default()
-            };
-            let (mut client, request) = (client.clone(), self.context.request(request));
-            async move {
-                let page = client.list_candidates(request).await?.into_inner();
-                Ok((page.candidates, page.next_page_token))
-            }
-        })
-        .await?;
+        let (candidates, _) = self
+            .context
+            .list(
+                &ListCandidatesRequest {
+                    namespace: self.namespace.clone(),
+                    ..Default::default()
+                },
+                0,
+            )
+            .await?;
         let awaiting = emend_proto::learning::v1::CandidateStatus::AwaitingReview as i32;
         audit.awaiting_review = candidates
             .iter()
@@ -258,23 +256,18 @@ impl Auditor {
 
     /// What the database holds, as key → verb.
     async fn resources(&self) -> Result<BTreeMap<String, String>> {
-        let client = self.context.resources().await?;
-        let (resources, _) = pages(0, 1_000, |page_size, page_token| {
-            let request = ListResourcesRequest {
-                namespace: self.namespace.clone(),
-                kinds: vec![ResourceKind::InvocationPhrase as i32],
-                min_revision: self.seen,
-                page_size,
-                page_token,
-                ..Default::default()
-            };
-            let (mut client, request) = (client.clone(), self.context.request(request));
-            async move {
-                let page = client.list_resources(request).await?.into_inner();
-                Ok((page.resources, page.next_page_token))
-            }
-        })
-        .await?;
+        let (resources, _) = self
+            .context
+            .list(
+                &ListResourcesRequest {
+                    namespace: self.namespace.clone(),
+                    kinds: vec![ResourceKind::InvocationPhrase as i32],
+                    min_revision: self.seen,
+                    ..Default::default()
+                },
+                0,
+            )
+            .await?;
         let pairs = resources.into_iter().filter_map(|resource| {
             let verb = view::maps_to(resource.value.as_ref());
             Some((resource.key?.key, verb))

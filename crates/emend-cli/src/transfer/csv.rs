@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use ::csv::{Writer as Rows, WriterBuilder};
 
 use super::{
-    record::{COLUMNS, Fields, Named, Record, RowError},
+    record::{COLUMNS, FieldName, Fields, Record, RowError},
     source::csv::Records,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             return;
         }
     };
-    let columns = records.header().iter().map(|name| Named::parse(name));
+    let columns = records.header().iter().map(|name| FieldName::parse(name));
     let columns = match columns.collect::<Result<Vec<_>, _>>() {
         Ok(columns) => columns,
         Err(error) => {
@@ -33,7 +33,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
     }
 }
 
-fn row(columns: &[Named], record: Vec<String>) -> Result<Record, RowError> {
+fn row(columns: &[FieldName], record: Vec<String>) -> Result<Record, RowError> {
     let mut fields = Fields::default();
     for (&column, value) in columns.iter().zip(record) {
         fields.set(column, value)?;

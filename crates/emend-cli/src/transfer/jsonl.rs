@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use serde_json::{Map, Value};
 
 use super::{
-    record::{Fields, Named, Record, RowError},
+    record::{FieldName, Fields, Record, RowError},
     source::Lines,
 };
 use crate::output::json_escaped;
@@ -27,7 +27,7 @@ fn row(text: &str) -> Result<Record, RowError> {
         .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))?;
     let mut fields = Fields::default();
     for (name, value) in object {
-        let field = Named::parse(&name)?;
+        let field = FieldName::parse(&name)?;
         match value {
             Value::Null => {}
             Value::String(text) => fields.set(field, text)?,

@@ -142,31 +142,36 @@ pub(super) enum Field {
 
 /// A field by one of its names, and the kind that this name alone belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct FieldName {
     field: Field,
-    of: Option<Kind>,
+    kind: Option<Kind>,
 }
 
-impl Named {
+impl FieldName {
     /// The field with this name.
     pub(super) fn parse(name: &str) -> Result<Self, RowError> {
-        let named = |field, of| Ok(Self { field, of });
-        let (any, of) = (|field| named(field, None), |field, kind| named(field, Some(kind)));
+        let any = |field| Ok(Self { field, kind: None });
+        let only = |field, kind| {
+            Ok(Self {
+                field,
+                kind: Some(kind),
+            })
+        };
         match name.trim().to_ascii_lowercase().as_str() {
             "type" => any(Field::Type),
             "input" | "phrase" | "original_input" => any(Field::Input),
-            "alias" => of(Field::Input, Kind::EntityAlias),
-            "term" => of(Field::Input, Kind::Synonym),
-            "pattern" => of(Field::Input, Kind::DomainRule),
-            "claim_id" => of(Field::Input, Kind::ClaimState),
-            "edge_id" => of(Field::Input, Kind::EdgeLabel),
-            "query_type" => of(Field::Input, Kind::SearchTuning),
+            "alias" => only(Field::Input, Kind::EntityAlias),
+            "term" => only(Field::Input, Kind::Synonym),
+            "pattern" => only(Field::Input, Kind::DomainRule),
+            "claim_id" => only(Field::Input, Kind::ClaimState),
+            "edge_id" => only(Field::Input, Kind::EdgeLabel),
+            "query_type" => only(Field::Input, Kind::SearchTuning),
             "choice" | "correct_choice" | "decision" | "label" => any(Field::Choice),
-            "verb" => of(Field::Choice, Kind::InvocationPhrase),
-            "entity" | "entity_id" => of(Field::Choice, Kind::EntityAlias),
-            "forbidden_choice" => of(Field::Choice, Kind::Prohibition),
-            "representative" => of(Field::Choice, Kind::Synonym),
-            "tuning" => of(Field::Choice, Kind::SearchTuning),
+            "verb" => only(Field::Choice, Kind::InvocationPhrase),
+            "entity" | "entity_id" => only(Field::Choice, Kind::EntityAlias),
+            "forbidden_choice" => only(Field::Choice, Kind::Prohibition),
+            "representative" => only(Field::Choice, Kind::Synonym),
+            "tuning" => only(Field::Choice, Kind::SearchTuning),
             "relation" => any(Field::Relation),
             "system_choice" => any(Field::SystemChoice),
             "user_id" | "user" => any(Field::UserId),
@@ -185,13 +190,17 @@ impl Named {
 pub(super) struct Fields {
     values: [Option<String>; 6],
     /// The kinds that names of fields belong to, where those say one.
-    of: Vec<Kind>,
+    kinds: Vec<Kind>,
 }
 
 impl Fields {
     /// Sets a field; a repeated field is an error.
-    pub(super) fn set(&mut self, Named { field, of }: Named, value: String) -> Result<(), RowError> {
-        self.of.extend(of);
+    pub(super) fn set(
+        &mut self,
+        FieldName { field, kind }: FieldName,
+        value: String,
+    ) -> Result<(), RowError> {
+        self.kinds.extend(kind);
         let slot = &mut self.values[field as usize];
         if slot.is_some() {
             return Err(RowError::row(format!("the field {field:?} is given twice")));
@@ -210,11 +219,11 @@ impl Fields {
         };
         let named = |name: &str, Invalid(why): Invalid| RowError::field(name, why);
         // `phrase,verb` says without a type what its rows are; a type, where there is one, says it for sure.
-        let of_names = self
-            .of
+        let named_kind = self
+            .kinds
             .first()
-            .filter(|first| self.of.iter().all(|kind| kind == *first));
-        let kind = match (kind, of_names) {
+            .filter(|first| self.kinds.iter().all(|kind| kind == *first));
+        let kind = match (kind, named_kind) {
             (None, Some(kind)) => *kind,
             (kind, _) => {
                 Kind::parse_any(&required("type", kind)?).map_err(|invalid| named("type", invalid))?

@@ -152,8 +152,13 @@ mod tests {
             .collect()
     }
 
-    fn pair(line: u64, term: &str, of: &str, relation: Relation) -> (u64, String, String, Relation) {
-        (line, term.into(), of.into(), relation)
+    fn pair(
+        line: u64,
+        term: &str,
+        representative: &str,
+        relation: Relation,
+    ) -> (u64, String, String, Relation) {
+        (line, term.into(), representative.into(), relation)
     }
 
     #[test]

@@ -246,7 +246,7 @@ fn required(object: &Object, field: &str) -> Result<String, RowError> {
 fn hits(object: &Object) -> Result<Option<Vec<String>>, RowError> {
     const FIELD: &str = "query_response_hit_ids";
     let wrong = || RowError::field(FIELD, "must be a list of ids");
-    let of = |items: &[Value]| {
+    let ids = |items: &[Value]| {
         let id = |item: &Value| match item {
             Value::String(id) => Ok(id.clone()),
             Value::Number(id) => Ok(id.to_string()),
@@ -257,9 +257,9 @@ fn hits(object: &Object) -> Result<Option<Vec<String>>, RowError> {
     match at(object, FIELD) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(list)) if list.trim().is_empty() => Ok(None),
-        Some(Value::Array(items)) => of(items).map(Some),
+        Some(Value::Array(items)) => ids(items).map(Some),
         Some(Value::String(list)) if list.trim_start().starts_with('[') => {
-            of(&serde_json::from_str::<Vec<Value>>(list).map_err(|_| wrong())?).map(Some)
+            ids(&serde_json::from_str::<Vec<Value>>(list).map_err(|_| wrong())?).map(Some)
         }
         Some(Value::String(list)) => {
             let ids = list.split(',').map(str::trim).filter(|id| !id.is_empty());

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed as _, Deserializer, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
 use super::{
-    record::{Fields, Named, Record, RowError},
+    record::{FieldName, Fields, Record, RowError},
     source::Utf8,
 };
 
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
 fn row(named: BTreeMap<String, Option<String>>) -> Result<Record, RowError> {
     let mut fields = Fields::default();
     for (name, value) in named {
-        let field = Named::parse(&name)?;
+        let field = FieldName::parse(&name)?;
         if let Some(value) = value {
             fields.set(field, value)?;
         }

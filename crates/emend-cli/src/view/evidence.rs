@@ -151,10 +151,10 @@ fn fragment(fragment: &EvidenceFragment) -> Value {
 /// A line of an export; `None` if this version does not know what it is.
 pub fn material(line: &ExportMaterialsResponse) -> Option<Value> {
     let (sort, value) = match line.line.as_ref()? {
-        Line::Page(of) => (Sort::Page, page(of)),
-        Line::Fragment(of) => (Sort::Fragment, fragment(of)),
-        Line::Claim(of) => (Sort::Claim, claim(of)),
-        Line::Edge(of) => (Sort::Edge, edge(of)),
+        Line::Page(line) => (Sort::Page, page(line)),
+        Line::Fragment(line) => (Sort::Fragment, fragment(line)),
+        Line::Claim(line) => (Sort::Claim, claim(line)),
+        Line::Edge(line) => (Sort::Edge, edge(line)),
     };
     Some(json!({ sort.name(): value }))
 }

@@ -13,59 +13,59 @@ use super::{
 };
 
 /// A decision about a domain.
-pub fn domain_rule(of: &DomainRuleRecord) -> Value {
+pub fn domain_rule(record: &DomainRuleRecord) -> Value {
     let DomainRuleValue {
         decision, level: to, ..
-    } = of.rule.clone().unwrap_or_default();
-    let actor = of.actor.clone().unwrap_or_default();
+    } = record.rule.clone().unwrap_or_default();
+    let actor = record.actor.clone().unwrap_or_default();
     json!({
-        "rule_id": of.rule_id,
-        "pattern": of.pattern,
-        "layer": of.layer,
+        "rule_id": record.rule_id,
+        "pattern": record.pattern,
+        "layer": record.layer,
         "decision": word(decision, DomainDecision::as_str_name, "DOMAIN_DECISION_"),
         "level": level(to),
-        "active": of.active,
-        "status": word(of.status, CandidateStatus::as_str_name, "CANDIDATE_STATUS_"),
-        "status_reason": of.status_reason,
-        "reason": of.reason,
+        "active": record.active,
+        "status": word(record.status, CandidateStatus::as_str_name, "CANDIDATE_STATUS_"),
+        "status_reason": record.status_reason,
+        "reason": record.reason,
         "caller": actor.caller,
         "on_behalf_of": actor.on_behalf_of,
-        "feedback_id": of.feedback_id,
-        "created_at": time(of.created_at.as_ref()),
-        "applied_revision": of.applied_revision,
-        "effective_level": level(of.effective_level),
-        "effective_layer": (!of.effective_layer.is_empty()).then_some(&of.effective_layer),
+        "feedback_id": record.feedback_id,
+        "created_at": time(record.created_at.as_ref()),
+        "applied_revision": record.applied_revision,
+        "effective_level": level(record.effective_level),
+        "effective_layer": (!record.effective_layer.is_empty()).then_some(&record.effective_layer),
     })
 }
 
 /// A pattern whose sources are not shown.
-pub fn blocked_domain(of: &BlockedDomain) -> Value {
+pub fn blocked_domain(blocked: &BlockedDomain) -> Value {
     json!({
-        "domain": of.domain,
-        "layer": of.layer,
-        "blocked_at": time(of.blocked_at.as_ref()),
-        "reason": of.reason,
-        "contradicting_claims": of.contradicting_claims,
-        "original_level": level(of.original_level),
-        "can_restore": of.can_restore,
-        "restore_via": of.restore_via,
-        "cause_id": of.cause_id,
+        "domain": blocked.domain,
+        "layer": blocked.layer,
+        "blocked_at": time(blocked.blocked_at.as_ref()),
+        "reason": blocked.reason,
+        "contradicting_claims": blocked.contradicting_claims,
+        "original_level": level(blocked.original_level),
+        "can_restore": blocked.can_restore,
+        "restore_via": blocked.restore_via,
+        "cause_id": blocked.cause_id,
     })
 }
 
 /// What a trust file did.
 pub fn trust_file(done: &ApplyTrustFileResponse) -> Value {
-    let namespaces = done.namespaces.iter().map(|of| {
+    let namespaces = done.namespaces.iter().map(|namespace| {
         json!({
-            "namespace": of.namespace,
-            "version": of.version,
-            "applied": of.applied,
-            "differs": of.differs,
-            "is_older": of.is_older,
-            "set": of.set,
-            "ended": of.ended,
-            "operation_id": of.operation_id,
-            "revision": of.revision,
+            "namespace": namespace.namespace,
+            "version": namespace.version,
+            "applied": namespace.applied,
+            "differs": namespace.differs,
+            "is_older": namespace.is_older,
+            "set": namespace.set,
+            "ended": namespace.ended,
+            "operation_id": namespace.operation_id,
+            "revision": namespace.revision,
         })
     });
     json!({"namespaces": namespaces.collect::<Vec<_>>()})
@@ -116,10 +116,11 @@ mod tests {
         );
         let keys = [&rule, &blocked]
             .into_iter()
-            .flat_map(|of| of.as_object().unwrap().keys());
+            .flat_map(|shown| shown.as_object().unwrap().keys());
         for key in keys {
             assert!(
-                key.chars().all(|of| of.is_ascii_lowercase() || of == '_'),
+                key.chars()
+                    .all(|letter| letter.is_ascii_lowercase() || letter == '_'),
                 "{key}"
             );
         }

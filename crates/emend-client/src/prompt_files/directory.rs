@@ -55,7 +55,7 @@ pub(crate) fn synchronise(directory: &Path, files: &BTreeMap<String, String>) ->
         let is_left = name
             .strip_prefix('.')
             .and_then(|name| name.strip_suffix(TEMPORARY))
-            .is_some_and(|of| is_file_name(of) || of == MANIFEST);
+            .is_some_and(|name| is_file_name(name) || name == MANIFEST);
         if is_left {
             fs::remove_file(directory.join(name))?;
         }

@@ -128,8 +128,8 @@ impl PromptFile {
 
     /// The target whose file this is, if it has this name.
     pub fn target(&self, name: &str) -> Result<String, FileError> {
-        let said = self.header.as_ref().and_then(|header| header.target.as_ref());
-        match (said, target_of(name)) {
+        let target = self.header.as_ref().and_then(|header| header.target.as_ref());
+        match (target, target_of(name)) {
             (None, Some(target)) => Ok(target),
             (Some(target), _) if file_name(target) == name => Ok(target.clone()),
             _ => Err(FileError::Target),

@@ -24,7 +24,7 @@ fn feed(replica: &mut Replica, messages: Vec<Message>) -> Result<Effect, Protoco
 
 /// What is held, in the model's terms.
 fn held(replica: &Replica) -> server_log::State {
-    let of = |key: KeyParts<'_>| -> Key {
+    let to_key = |key: KeyParts<'_>| -> Key {
         (
             key.namespace.into(),
             key.kind,
@@ -36,7 +36,7 @@ fn held(replica: &Replica) -> server_log::State {
     let held = replica.held.iter();
     held.map(|envelope| {
         (
-            of(envelope.key()),
+            to_key(envelope.key()),
             (envelope.revision(), envelope.value().to_vec()),
         )
     })

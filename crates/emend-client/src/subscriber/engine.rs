@@ -101,7 +101,7 @@ impl Engine {
             | Effect::Drain { .. } => {}
         }
         #[cfg(feature = "traces")]
-        spans.into_iter().map(Pending::happened).for_each(drop);
+        spans.into_iter().map(Pending::confirm).for_each(drop);
         Ok(effect)
     }
 

@@ -132,7 +132,10 @@ impl Entry {
 
     /// Records a choice never to be offered.
     pub(crate) fn prohibit(&mut self, choice: &str) {
-        if let Err(place) = self.prohibited.binary_search_by(|of| (**of).cmp(choice)) {
+        if let Err(place) = self
+            .prohibited
+            .binary_search_by(|prohibited| (**prohibited).cmp(choice))
+        {
             self.prohibited.insert(place, choice.into());
         }
     }
@@ -211,7 +214,7 @@ impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
         match self {
-            Self::One(of, value, revision) => (of == kind).then_some((&**value, revision)),
+            Self::One(known, value, revision) => (known == kind).then_some((&**value, revision)),
             Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
         }

@@ -7,7 +7,7 @@ use emend_core::{
 
 use super::{
     LearnedView, Reading,
-    synonyms::{Of, alternatives},
+    synonyms::{Known, alternatives},
 };
 
 impl LearnedView {
@@ -38,14 +38,14 @@ impl Reading<'_> {
         user: Option<&UserId>,
     ) -> ExpandedText {
         let matchers = self.state.terms.of(namespace.as_str());
-        let of = self.synonyms_of(namespace, user);
+        let synonyms_of = self.synonyms_of(namespace, user);
         let found = search::find(text, &matchers, |term| {
-            let known = of(term);
-            let is_expanded = known.iter().flatten().any(|of| of.expand());
+            let known = synonyms_of(term);
+            let is_expanded = known.iter().flatten().any(|synonyms| synonyms.expand());
             is_expanded.then_some(known)
         });
         search::expand(text, &found, mode, |found| {
-            alternatives(found.term, found.known, &of)
+            alternatives(found.term, found.known, &synonyms_of)
         })
     }
 
@@ -54,7 +54,7 @@ impl Reading<'_> {
         &'s self,
         namespace: &Namespace,
         user: Option<&UserId>,
-    ) -> impl Fn(&str) -> Of<'s> + use<'s> {
+    ) -> impl Fn(&str) -> Known<'s> + use<'s> {
         let (state, hash) = (&*self.state, self.hash);
         let namespace = hash.namespace(namespace.as_str());
         let user = user

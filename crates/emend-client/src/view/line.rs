@@ -17,8 +17,8 @@ impl Line {
     #[inline]
     pub(super) fn slot_of(&self, tag: u64) -> Option<usize> {
         let mut equal = 0_u32;
-        for (slot, of) in self.tags.iter().enumerate() {
-            equal |= u32::from(*of == tag) << slot;
+        for (slot, known) in self.tags.iter().enumerate() {
+            equal |= u32::from(*known == tag) << slot;
         }
         (equal != 0).then(|| equal.trailing_zeros() as usize)
     }

@@ -61,7 +61,7 @@ impl<'a> Lookup<'a> {
 
 #[inline]
 pub(crate) fn contains(prohibited: &[Arc<str>], choice: &str) -> bool {
-    prohibited.binary_search_by(|of| (**of).cmp(choice)).is_ok()
+    prohibited.binary_search_by(|known| (**known).cmp(choice)).is_ok()
 }
 
 /// A learned answer.

@@ -46,7 +46,7 @@ impl Outputs {
     }
 
     fn prompt(&self, label: &str) -> Option<&PromptInForce> {
-        let place = self.prompts.binary_search_by(|(of, _)| (**of).cmp(label));
+        let place = self.prompts.binary_search_by(|(known, _)| (**known).cmp(label));
         self.prompts.get(place.ok()?).map(|(_, prompt)| prompt)
     }
 
@@ -57,7 +57,7 @@ impl Outputs {
 
 /// Puts a value in its place in a sorted list, or takes it away.
 fn set<T>(list: &mut Vec<(Box<str>, T)>, name: &str, value: Option<T>) {
-    match (list.binary_search_by(|(of, _)| (**of).cmp(name)), value) {
+    match (list.binary_search_by(|(known, _)| (**known).cmp(name)), value) {
         (Ok(place), Some(value)) => list[place].1 = value,
         (Ok(place), None) => drop(list.remove(place)),
         (Err(place), Some(value)) => list.insert(place, (name.into(), value)),

@@ -59,18 +59,18 @@ impl Overlay {
             return None;
         }
         self.0
-            .find(place_of(key), |(of, _)| *of == key)
+            .find(place_of(key), |(known, _)| *known == key)
             .map(|(_, entry)| entry)
     }
 
     /// Records what `key` changed to.
     pub(crate) fn put(&mut self, key: u128, entry: Entry) {
         let entry = (!entry.is_empty()).then(|| Arc::new(entry));
-        match self.0.find_mut(place_of(key), |(of, _)| *of == key) {
+        match self.0.find_mut(place_of(key), |(known, _)| *known == key) {
             Some(known) => known.1 = entry,
             None => {
                 self.0
-                    .insert_unique(place_of(key), (key, entry), |(of, _)| place_of(*of));
+                    .insert_unique(place_of(key), (key, entry), |(known, _)| place_of(*known));
             }
         }
     }

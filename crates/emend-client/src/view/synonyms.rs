@@ -22,7 +22,7 @@ pub(crate) struct Synonyms {
 }
 
 /// The synonyms of one key: a user's own, and everybody's.
-pub(super) type Of<'a> = [Option<&'a Synonyms>; 2];
+pub(super) type Known<'a> = [Option<&'a Synonyms>; 2];
 
 /// A term's representative.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Synonyms {
         };
         match self
             .representatives
-            .binary_search_by(|of| of.key.as_str().cmp(key))
+            .binary_search_by(|representative| representative.key.as_str().cmp(key))
         {
             Ok(place) => self.representatives[place] = representative,
             Err(place) => self.representatives.insert(place, representative),
@@ -63,7 +63,8 @@ impl Synonyms {
 
     /// Records that the term no longer stands for this representative.
     pub(super) fn stands_for_no_longer(&mut self, key: &str) {
-        self.representatives.retain(|of| of.key != key);
+        self.representatives
+            .retain(|representative| representative.key != key);
     }
 
     /// Records that a term stands for this one.
@@ -79,7 +80,7 @@ impl Synonyms {
                 })
             ),
         };
-        match self.set.binary_search_by(|of| of.key.as_str().cmp(key)) {
+        match self.set.binary_search_by(|member| member.key.as_str().cmp(key)) {
             Ok(place) => self.set[place] = member,
             Err(place) => self.set.insert(place, member),
         }
@@ -87,7 +88,7 @@ impl Synonyms {
 
     /// Records that a term no longer stands for this one.
     pub(super) fn has_no_longer(&mut self, key: &str) {
-        self.set.retain(|of| of.key != key);
+        self.set.retain(|member| member.key != key);
     }
 
     /// Whether there is anything to search for beside the term.
@@ -125,7 +126,10 @@ pub struct StandsFor<'a> {
 impl<'a> Expansion<'a> {
     /// All terms to search for beside the one that was looked up, representatives first.
     pub fn terms(&self) -> impl Iterator<Item = &'a str> {
-        let representatives = self.representatives.iter().map(|of| of.representative);
+        let representatives = self
+            .representatives
+            .iter()
+            .map(|representative| representative.representative);
         representatives.chain(self.others.iter().copied())
     }
 
@@ -135,17 +139,17 @@ impl<'a> Expansion<'a> {
     }
 
     /// Expands `term`, a key in normal form. `find` answers for the synonyms of a key.
-    pub(super) fn of(term: &str, find: impl Fn(&str) -> Of<'a>) -> Self {
+    pub(super) fn of(term: &str, find: impl Fn(&str) -> Known<'a>) -> Self {
         let itself = find(term);
         let around = around(term, itself, find);
         let others = others(term, itself, &around);
         Self {
             representatives: around
                 .iter()
-                .map(|(of, _)| StandsFor {
-                    representative: &of.written,
-                    relation: of.relation,
-                    revision: of.revision,
+                .map(|(representative, _)| StandsFor {
+                    representative: &representative.written,
+                    relation: representative.relation,
+                    revision: representative.revision,
                 })
                 .collect(),
             others: others.into_iter().map(|member| member.written.as_str()).collect(),
@@ -156,18 +160,18 @@ impl<'a> Expansion<'a> {
 /// What else to search for where `term`, a key in normal form, stands in a text. `find` answers for the synonyms of a key.
 pub(super) fn alternatives<'a>(
     term: &str,
-    itself: Of<'a>,
-    find: impl Fn(&str) -> Of<'a>,
+    itself: Known<'a>,
+    find: impl Fn(&str) -> Known<'a>,
 ) -> Alternatives<'a> {
     let as_written = written(term, itself, &find);
     let around = around(term, itself, find);
-    let representatives = around.iter().map(|(of, _)| Term {
-        key: &of.key,
-        written: &of.written,
+    let representatives = around.iter().map(|(representative, _)| Term {
+        key: &representative.key,
+        written: &representative.written,
     });
-    let others = others(term, itself, &around).into_iter().map(|of| Term {
-        key: &of.key,
-        written: &of.written,
+    let others = others(term, itself, &around).into_iter().map(|member| Term {
+        key: &member.key,
+        written: &member.written,
     });
     Alternatives {
         representatives: representatives.collect(),
@@ -177,42 +181,42 @@ pub(super) fn alternatives<'a>(
 }
 
 /// How a term is written, as what stands for it says: the first that others expand to.
-fn written<'a>(term: &str, itself: Of<'a>, find: impl Fn(&str) -> Of<'a>) -> Option<Term<'a>> {
+fn written<'a>(term: &str, itself: Known<'a>, find: impl Fn(&str) -> Known<'a>) -> Option<Term<'a>> {
     let members = itself.into_iter().flatten().flat_map(|synonyms| &synonyms.set);
     members
         .filter(|member| member.is_found)
         .flat_map(|member| find(&member.key))
         .flatten()
         .flat_map(|synonyms| &synonyms.representatives)
-        .find(|of| of.key == term)
-        .map(|of| Term {
-            key: &of.key,
-            written: &of.written,
+        .find(|representative| representative.key == term)
+        .map(|representative| Term {
+            key: &representative.key,
+            written: &representative.written,
         })
 }
 
 /// What a term stands for, each once with the synonyms of its key: the user's own, then everybody's.
 fn around<'a>(
     term: &str,
-    itself: Of<'a>,
-    find: impl Fn(&str) -> Of<'a>,
-) -> Vec<(&'a Representative, Of<'a>)> {
-    let mut around: Vec<(&Representative, Of<'a>)> = Vec::new();
-    for of in itself
+    itself: Known<'a>,
+    find: impl Fn(&str) -> Known<'a>,
+) -> Vec<(&'a Representative, Known<'a>)> {
+    let mut around: Vec<(&Representative, Known<'a>)> = Vec::new();
+    for representative in itself
         .into_iter()
         .flatten()
         .flat_map(|synonyms| &synonyms.representatives)
     {
-        if of.key != term && !around.iter().any(|(known, _)| known.key == of.key) {
-            around.push((of, find(&of.key)));
+        if representative.key != term && !around.iter().any(|(known, _)| known.key == representative.key) {
+            around.push((representative, find(&representative.key)));
         }
     }
     around
 }
 
 /// The other terms of the sets of a term and its representatives, each once, sorted by normal form.
-fn others<'a>(term: &str, itself: Of<'a>, around: &[(&'a Representative, Of<'a>)]) -> Vec<&'a Member> {
-    let sets = std::iter::once(itself).chain(around.iter().map(|(_, of)| *of));
+fn others<'a>(term: &str, itself: Known<'a>, around: &[(&'a Representative, Known<'a>)]) -> Vec<&'a Member> {
+    let sets = std::iter::once(itself).chain(around.iter().map(|(_, synonyms)| *synonyms));
     let members = sets.flatten().flatten().flat_map(|synonyms| &synonyms.set);
     let mut others: Vec<&Member> = members
         .filter(|member| member.is_found && member.key != term)

@@ -315,8 +315,8 @@ impl Table {
     }
 }
 
-fn index(of: usize) -> u32 {
-    u32::try_from(of).expect("invariant: not more entries than fit the memory")
+fn index(place: usize) -> u32 {
+    u32::try_from(place).expect("invariant: not more entries than fit the memory")
 }
 
 #[cfg(test)]
@@ -336,13 +336,13 @@ mod tests {
         TextIndex::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))))
     }
 
-    fn synonyms(of: u8) -> Synonyms {
+    fn synonyms(last: u8) -> Synonyms {
         let mut synonyms = Synonyms::default();
         let synonym = Synonym {
             relation: Relation::Equivalent,
-            representative: format!("Representative-{of}"),
+            representative: format!("Representative-{last}"),
         };
-        for id in 0..=of {
+        for id in 0..=last {
             synonyms.stands_for(&format!("representative-{id}"), &synonym, Revision(1));
         }
         synonyms
@@ -350,7 +350,7 @@ mod tests {
 
     fn entry(verb: Option<u8>, entity: Option<u8>, prohibited: &[u8]) -> Entry {
         let mut entry = Entry::default();
-        let text = |of: u8| format!("choice-{of}");
+        let text = |number: u8| format!("choice-{number}");
         if let Some(verb) = verb {
             entry.set_answer(Kind::InvocationPhrase, text(verb), Revision(i64::from(verb)));
         }
@@ -383,9 +383,9 @@ mod tests {
             for (id, step) in steps {
                 // Two by two they have the same mark.
                 let key = (u128::from((id % 8) << 61) << 64) | u128::from(((id / 2) << 56) | (2 * id + 1));
-                if let Some((verb, entity, prohibited, of)) = step {
+                if let Some((verb, entity, prohibited, synonymous)) = step {
                     let mut entry = entry(verb, entity, &prohibited);
-                    entry.synonyms = of.map(synonyms).map(Box::new);
+                    entry.synonyms = synonymous.map(synonyms).map(Box::new);
                     let fits = table.len() < 48 || table.find(key).is_some();
                     if fits && !entry.is_empty() {
                         table.put(key, &entry, &mut texts);

@@ -455,9 +455,9 @@ fn a_claim_and_an_edge_are_found_by_their_exact_ids_even_where_these_are_equal()
     let (mut publisher, view) = view();
     let claim = fact("C1", Kind::ClaimState, "", "rejected:SPAM", 1);
     let edge = fact("C1", Kind::EdgeLabel, "", "refutes", 2);
-    let gone = |of: &Fact<'static>| Fact {
+    let gone = |fact: &Fact<'static>| Fact {
         value: None,
-        ..of.clone()
+        ..fact.clone()
     };
     publisher.replace(2, [claim.clone(), edge.clone()], Revision(2));
     let namespace = namespace();

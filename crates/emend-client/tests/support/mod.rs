@@ -29,19 +29,19 @@ use tonic::{Request, Response, Status, async_trait, transport::Server};
 use self::server_log::response;
 
 /// Waits for the future, with a time limit.
-pub(crate) async fn bounded<F: Future>(what: &str, future: F) -> F::Output {
+pub(crate) async fn bounded<F: Future>(step: &str, future: F) -> F::Output {
     timeout(Duration::from_secs(20), future)
         .await
-        .unwrap_or_else(|_| panic!("{what} did not come in time"))
+        .unwrap_or_else(|_| panic!("{step} did not come in time"))
 }
 
 /// Waits for an event for which `pick` returns a value.
 pub(crate) async fn event<T>(
-    what: &str,
+    step: &str,
     events: &mut Events,
     mut pick: impl FnMut(&SubscriberEvent) -> Option<T>,
 ) -> T {
-    bounded(what, async {
+    bounded(step, async {
         loop {
             match events.next().await {
                 Some(Observed::Event(event)) => {
@@ -50,7 +50,7 @@ pub(crate) async fn event<T>(
                     }
                 }
                 Some(Observed::Missed(missed)) => panic!("{missed} events were missed"),
-                None => panic!("the subscriber ended before {what}"),
+                None => panic!("the subscriber ended before {step}"),
             }
         }
     })

@@ -130,39 +130,39 @@ impl Kept {
     }
 
     /// Counts a voter's live vote, unless the cap on derived voters excludes it.
-    fn seat(&mut self, of: &Ballot, place: SortKey, candidate: CandidateId) {
-        if of.identified {
+    fn seat(&mut self, ballot: &Ballot, place: SortKey, candidate: CandidateId) {
+        if ballot.identified {
             self.strengthen(candidate, Strength::gain_voter);
             return;
         }
         let derived = self
             .derived
-            .entry(of.caller.clone())
+            .entry(ballot.caller.clone())
             .or_insert_with(|| Newest::new(BTreeMap::new(), self.rules.derived));
         let moved = derived.insert(place, candidate);
-        self.follow(&of.caller, &moved);
+        self.follow(&ballot.caller, &moved);
     }
 
     /// Stops counting a voter's live vote.
-    fn unseat(&mut self, of: &Ballot, place: SortKey, candidate: CandidateId) {
-        if of.identified {
+    fn unseat(&mut self, ballot: &Ballot, place: SortKey, candidate: CandidateId) {
+        if ballot.identified {
             self.strengthen(candidate, Strength::lose_voter);
             return;
         }
-        let Some(derived) = self.derived.get_mut(&of.caller) else {
+        let Some(derived) = self.derived.get_mut(&ballot.caller) else {
             return;
         };
         let Some((candidate, moved)) = derived.remove(place) else {
             return;
         };
         if derived.len() == 0 {
-            self.derived.remove(&of.caller);
+            self.derived.remove(&ballot.caller);
         }
         if moved.left.is_some() {
             self.strengthen(candidate, Strength::lose_voter);
         }
         self.follow(
-            &of.caller,
+            &ballot.caller,
             &Moved {
                 entered: moved.entered,
                 left: None,
@@ -176,8 +176,8 @@ impl Kept {
         let Some(derived) = self.derived.get(caller) else {
             return;
         };
-        let of = |place: Option<SortKey>| place.and_then(|place| derived.get(place).copied());
-        let (entered, left) = (of(moved.entered), of(moved.left));
+        let candidate_at = |place: Option<SortKey>| place.and_then(|place| derived.get(place).copied());
+        let (entered, left) = (candidate_at(moved.entered), candidate_at(moved.left));
         if let Some(candidate) = entered {
             self.strengthen(candidate, Strength::gain_voter);
         }

@@ -5,7 +5,7 @@
 //! for good. Risk does not matter here. Where several contests count their versions together, the state's last number is
 //! that of all of them.
 
-use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
+use super::{Cause, Evaluation, Event, Refusal, people};
 use crate::{
     candidate::{Origin, Proposed, Reason, Status, Verdict},
     ids::CandidateId,
@@ -36,17 +36,13 @@ pub(super) fn apply_event(
             if retracted_by.is_some() {
                 close(evaluation, id, Status::Withdrawn, Reason::Retracted);
             }
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: id,
-                said: None,
-                was_new: true,
-                retracted: retracted_by.is_some(),
-            });
+            evaluation.report(id, true, retracted_by.is_some());
         }
         Event::Proposed { proposal, value } => {
             let is_closed = rules.rejection_closes_to_generators
-                && evaluation.state.candidates.iter().any(|of| {
-                    of.status == Status::Rejected && of.value.learned.canonical() == value.learned.canonical()
+                && evaluation.state.candidates.iter().any(|candidate| {
+                    candidate.status == Status::Rejected
+                        && candidate.value.learned.canonical() == value.learned.canonical()
                 });
             if is_closed {
                 return Err(Refusal::RejectedForGood);
@@ -61,12 +57,7 @@ pub(super) fn apply_event(
         Event::Retracted { ballot, .. } => {
             evaluation.cause = Cause::Retraction;
             close(evaluation, ballot.candidate, Status::Withdrawn, Reason::Retracted);
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: ballot.candidate,
-                said: None,
-                was_new: false,
-                retracted: true,
-            });
+            evaluation.report(ballot.candidate, false, true);
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::Mined { .. } => return Err(Refusal::NotByVotes),
@@ -109,8 +100,7 @@ pub(super) fn apply_event(
         Event::Revert { restore, reason, .. } => revert(evaluation, rules, restore.as_ref(), reason)?,
         Event::Erase => {
             evaluation.cause = Cause::Erasure;
-            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
-            for id in all {
+            for id in evaluation.candidate_ids() {
                 if let Some(kept) = proposed(evaluation, id)
                     && kept.verdict == Verdict::Open
                 {
@@ -191,11 +181,12 @@ fn use_version(
     reason: Option<&str>,
 ) -> Result<CandidateId, Refusal> {
     people::check_kind(evaluation, Some(value))?;
-    let here = evaluation
-        .state
-        .candidates
-        .iter()
-        .find_map(|of| Some((of.id, of.proposal.filter(|kept| kept.version == version)?)));
+    let here = evaluation.state.candidates.iter().find_map(|candidate| {
+        Some((
+            candidate.id,
+            candidate.proposal.filter(|kept| kept.version == version)?,
+        ))
+    });
     if here.is_some_and(|(_, kept)| kept.verdict != Verdict::Approved) {
         return Err(Refusal::NotApproved);
     }
@@ -268,7 +259,7 @@ fn close_all(evaluation: &mut Evaluation<'_>, but: CandidateId) {
         .state
         .candidates
         .iter()
-        .map(|of| of.id)
+        .map(|candidate| candidate.id)
         .filter(|id| *id != but)
         .collect();
     for id in others {
@@ -289,7 +280,10 @@ fn approve(
     people::check_kind(evaluation, edited)?;
     people::check_room(evaluation)?;
     evaluation.cause = Cause::Review;
-    let original = evaluation.state.candidate(id).map(|of| of.value.clone());
+    let original = evaluation
+        .state
+        .candidate(id)
+        .map(|candidate| candidate.value.clone());
     let mut edited = edited.cloned();
     if let Some(edited) = &mut edited {
         (rules.numbered)(&mut edited.learned, kept.version);
@@ -326,7 +320,7 @@ fn check_open(evaluation: &Evaluation<'_>, id: CandidateId, kept: Proposed) -> R
 /// What a person applied in another wording is decided.
 fn check_not_edited(evaluation: &Evaluation<'_>, id: CandidateId) -> Result<(), Refusal> {
     let candidate = evaluation.state.candidate(id);
-    match candidate.and_then(|of| of.reason) {
+    match candidate.and_then(|candidate| candidate.reason) {
         Some(Reason::Edited) => Err(Refusal::AlreadyApplied),
         _ => Ok(()),
     }
@@ -371,13 +365,16 @@ fn revert(
         close_all(evaluation, reverted);
     }
     let Some(value) = restore else { return Ok(()) };
-    let approved = |of: &&crate::candidate::Candidate| {
-        of.value == *value && of.proposal.is_some_and(|kept| kept.verdict == Verdict::Approved)
+    let approved = |candidate: &&crate::candidate::Candidate| {
+        candidate.value == *value
+            && candidate
+                .proposal
+                .is_some_and(|kept| kept.verdict == Verdict::Approved)
     };
     let before = evaluation.state.candidates.iter().filter(approved);
     let newest = before
-        .max_by_key(|of| of.proposal.map(|kept| kept.version))
-        .map(|of| of.id);
+        .max_by_key(|candidate| candidate.proposal.map(|kept| kept.version))
+        .map(|candidate| candidate.id);
     match newest {
         Some(id) => make_current(evaluation, id),
         None => {

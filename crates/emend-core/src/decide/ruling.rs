@@ -4,7 +4,7 @@
 //! person approved it; it is not once it was taken back or rejected. What is in force is a function of the effective
 //! rulings alone, so the order in which they arrive does not matter. Nothing pins a contest and nothing is held back.
 
-use super::{Cause, Evaluation, Event, Refusal, ReportedCandidate, people};
+use super::{Cause, Evaluation, Event, Refusal, people};
 use crate::{
     ballots::Ballot,
     candidate::{Hold, Origin, Reason, Ruling, Status, TakenBack},
@@ -44,22 +44,12 @@ pub(super) fn apply_event(
                 take_back(evaluation, id, retracted_by);
             }
             evaluation.cause = Cause::Ruling;
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: id,
-                said: None,
-                was_new: true,
-                retracted: retracted_by.is_some(),
-            });
+            evaluation.report(id, true, retracted_by.is_some());
         }
         Event::Retracted { ballot, sender } => {
             take_back(evaluation, ballot.candidate, sender);
             evaluation.cause = Cause::Retraction;
-            evaluation.reported = Some(ReportedCandidate {
-                candidate: ballot.candidate,
-                said: None,
-                was_new: false,
-                retracted: true,
-            });
+            evaluation.report(ballot.candidate, false, true);
         }
         Event::Rated { .. } | Event::RatingExcluded { .. } => return Err(Refusal::WrongKind),
         Event::Mined { .. } => return Err(Refusal::NotByVotes),
@@ -111,8 +101,7 @@ pub(super) fn apply_event(
         } => revert(evaluation, rules, *revision, restore.as_ref(), reason)?,
         Event::Erase => {
             evaluation.cause = Cause::Erasure;
-            let all: Vec<CandidateId> = evaluation.state.candidates.iter().map(|of| of.id).collect();
-            for id in all {
+            for id in evaluation.candidate_ids() {
                 set_taken_back(evaluation, id, TakenBack::Reverted);
             }
         }
@@ -301,13 +290,15 @@ fn revert(
 ) -> Result<(), Refusal> {
     people::check_kind(evaluation, restore)?;
     let effective = evaluation.state.effective();
-    let brought = effective.iter().position(|of| of.applied_revision == revision);
+    let brought = effective
+        .iter()
+        .position(|ruling| ruling.applied_revision == revision);
     let taken_back: Vec<CandidateId> = brought.map_or_else(Vec::new, |place| {
         let learned = &effective[place].value.learned;
         let same = effective[..=place]
             .iter()
-            .filter(|of| of.value.learned == *learned);
-        same.map(|of| of.id).collect()
+            .filter(|ruling| ruling.value.learned == *learned);
+        same.map(|ruling| ruling.id).collect()
     });
     if restore.is_some() {
         people::check_room(evaluation)?;
@@ -322,7 +313,7 @@ fn revert(
             .state
             .resource
             .as_ref()
-            .map(|of| of.value.display.clone());
+            .map(|ruling| ruling.value.display.clone());
         let nothing = || ResourceValue::new(display.unwrap_or_default(), (rules.nothing)());
         let value = restore.cloned().unwrap_or_else(nothing);
         write(evaluation, &value, Origin::Operator, Some(reason));

@@ -15,12 +15,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::{
-    ids::{AcceptOrder, Caller, FeedbackId, ReporterId, UserId},
-    kinds::{Kind, Learned},
-    outcome::OutcomeState,
+    ballots::Ballot,
+    candidate::{Origin, Reason, Status},
+    contest::Target,
+    ids::{AcceptOrder, Caller, CandidateId, FeedbackId, ReporterId, Revision, UserId},
+    kinds::{Kind, Learned, RulingRules},
+    outcome::{Outcome, OutcomeState},
     policy::Counting,
+    ratings::Rated,
     resource::ResourceKey,
-    roles::Roles,
+    roles::{RiskLevel, Roles},
     voter::Voter,
 };
 

@@ -33,7 +33,7 @@ pub(super) fn record(
     evaluation.subject = Some(id);
     evaluation.reported = Some(ReportedCandidate {
         candidate: id,
-        said: Some(value.clone()),
+        proposed: Some(value.clone()),
         was_new,
         retracted: false,
     });
@@ -79,12 +79,7 @@ pub(super) fn retract(evaluation: &mut Evaluation<'_>, ballot: &Ballot) {
         }
     }
     evaluate(evaluation);
-    evaluation.reported = Some(ReportedCandidate {
-        candidate: id,
-        said: None,
-        was_new: false,
-        retracted: true,
-    });
+    evaluation.report(id, false, true);
 }
 
 /// Re-evaluates pending candidates under the current policy. An applied value stays.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What is shown after an event.
-pub(super) struct Shown {
+pub(super) struct WindowValue {
     pub(super) value: Option<ResourceValue>,
     /// The rating that the event is about.
     reported: Option<Reported>,
@@ -104,15 +104,15 @@ fn exclude(evaluation: &mut Evaluation<'_>, feedback: FeedbackId) {
 /// follows.
 fn settle(evaluation: &mut Evaluation<'_>, feedback: FeedbackId) {
     let ContestState { ratings, outputs, .. } = &mut evaluation.state;
-    let Some(of) = ratings.iter().find(|rating| rating.feedback == feedback) else {
+    let Some(rating) = ratings.iter().find(|rating| rating.feedback == feedback) else {
         return;
     };
-    let of = (of.voter, of.rated);
-    let at = outputs.iter().position(|output| output.rated == of.1);
-    let mut tally = at.map_or(OutputTally::new(of.1), |at| outputs.remove(at));
+    let (voter, rated) = (rating.voter, rating.rated);
+    let at = outputs.iter().position(|output| output.rated == rated);
+    let mut tally = at.map_or(OutputTally::new(rated), |at| outputs.remove(at));
     let mut same: Vec<&mut Rated> = ratings
         .iter_mut()
-        .filter(|rating| (rating.voter, rating.rated) == of)
+        .filter(|rating| (rating.voter, rating.rated) == (voter, rated))
         .collect();
     same.sort_unstable_by_key(|rating| (rating.excluded, Reverse(rating.place())));
     for (index, rating) in same.into_iter().enumerate() {
@@ -130,7 +130,7 @@ fn show(
     evaluation: &Evaluation<'_>,
     rules: &WindowRules,
     about: Option<(FeedbackId, Option<Exclusion>)>,
-) -> Shown {
+) -> WindowValue {
     let state = &evaluation.state;
     let due = evaluation
         .policy
@@ -171,7 +171,7 @@ fn show(
         }
         (Some(_), _) => current.map(|current| current.value.learned.clone()),
     };
-    Shown {
+    WindowValue {
         value: learned.map(ResourceValue::of),
         reported,
     }
@@ -183,7 +183,7 @@ pub(super) fn outcome(
     rules: &WindowRules,
     change: Option<&ResourceChange>,
 ) -> Option<Outcome> {
-    let Shown { value, reported } = evaluation.window.as_ref()?;
+    let WindowValue { value, reported } = evaluation.window.as_ref()?;
     let Reported {
         rating,
         excluded,

@@ -200,13 +200,13 @@ impl Evidence {
     clippy::cast_precision_loss,
     reason = "sums below 2^53 millionths are exact, greater ones as near as 1 in 2^53"
 )]
-fn quotient(of: u64, by: u64) -> f64 {
-    of as f64 / by as f64
+fn quotient(dividend: u64, by: u64) -> f64 {
+    dividend as f64 / by as f64
 }
 
 /// A fraction to the nearest of `parts` in 1, half up.
-fn rounded(of: u64, by: u64, parts: u64) -> f64 {
-    let twice = 2 * u128::from(parts) * u128::from(of) + u128::from(by);
+fn rounded(dividend: u64, by: u64, parts: u64) -> f64 {
+    let twice = 2 * u128::from(parts) * u128::from(dividend) + u128::from(by);
     let nearest = twice / (2 * u128::from(by));
     quotient(u64::try_from(nearest).unwrap_or(u64::MAX), parts)
 }
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_is_reported_is_rounded_half_away_from_zero_as_a_fraction() {
-        for (of, by, parts, expected) in [
+        for (dividend, by, parts, expected) in [
             (1_005_000, ONE, 100, 1.01),
             (1_004_999, ONE, 100, 1.0),
             (1, 16, 1_000, 0.063),
@@ -343,9 +343,9 @@ mod tests {
             (1, 2_000, 1_000, 0.001),
         ] {
             assert_eq!(
-                rounded(of, by, parts).to_string(),
+                rounded(dividend, by, parts).to_string(),
                 expected.to_string(),
-                "{of}/{by}"
+                "{dividend}/{by}"
             );
         }
     }

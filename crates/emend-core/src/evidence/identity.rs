@@ -65,7 +65,7 @@ impl WorkId {
     /// work, and the subject class of an old id does not matter.
     pub fn arxiv(raw: &str) -> Result<Self, Invalid> {
         let text = in_lower_case(raw)?;
-        let addresses = ["abs", "pdf", "html"].map(|of| format!("arxiv.org/{of}/"));
+        let addresses = ["abs", "pdf", "html"].map(|form| format!("arxiv.org/{form}/"));
         let addresses = addresses.each_ref().map(String::as_str);
         let id = after(&text, &addresses, "arxiv:");
         let id = id.strip_suffix(".pdf").unwrap_or(id);
@@ -73,17 +73,17 @@ impl WorkId {
             Some((id, version)) if is_number(version) => id,
             _ => id,
         };
-        let of = |part: &str, lengths: &[usize]| is_number(part) && lengths.contains(&part.len());
+        let is_number_of = |part: &str, lengths: &[usize]| is_number(part) && lengths.contains(&part.len());
         if let Some((archive, number)) = id.split_once('/') {
             let archive = archive.split('.').next().unwrap_or_default();
             let is_archive =
                 |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
-            if of(number, &[7]) && archive.split('-').all(is_archive) {
+            if is_number_of(number, &[7]) && archive.split('-').all(is_archive) {
                 return Ok(Self::Arxiv(format!("{archive}/{number}")));
             }
         } else if let Some((month, number)) = id.split_once('.')
-            && of(month, &[4])
-            && of(number, &[4, 5])
+            && is_number_of(month, &[4])
+            && is_number_of(number, &[4, 5])
         {
             return Ok(Self::Arxiv(id.to_owned()));
         }
@@ -95,14 +95,15 @@ impl WorkId {
     /// Parses an id that says what it is: its text, or an address.
     pub fn parse(raw: &str) -> Result<Self, Invalid> {
         let text = in_lower_case(raw)?;
-        let says = |word: &str| {
-            text.starts_with(&format!("{word}:")) || address(&text).is_some_and(|of| of.contains(word))
+        let mentions = |word: &str| {
+            text.starts_with(&format!("{word}:"))
+                || address(&text).is_some_and(|address| address.contains(word))
         };
-        if says("doi") {
+        if mentions("doi") {
             Self::doi(raw)
-        } else if says("arxiv") {
+        } else if mentions("arxiv") {
             Self::arxiv(raw)
-        } else if says("pmid") || says("pubmed") {
+        } else if mentions("pmid") || mentions("pubmed") {
             Self::pmid(raw)
         } else {
             Err(Invalid::new(format!(

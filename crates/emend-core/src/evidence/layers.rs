@@ -207,7 +207,14 @@ mod tests {
         assert_eq!(asked, once, "each name is asked for once");
         decided.map_or_else(
             || "unverified".to_owned(),
-            |of| format!("{} by {} {}", of.level, of.layer.name(), of.covering.pattern()),
+            |decided| {
+                format!(
+                    "{} by {} {}",
+                    decided.level,
+                    decided.layer.name(),
+                    decided.covering.pattern()
+                )
+            },
         )
     }
 

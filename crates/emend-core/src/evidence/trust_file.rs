@@ -219,8 +219,8 @@ mod tests {
 
     use super::*;
 
-    fn texts(of: &[&str]) -> Vec<String> {
-        of.iter().map(|text| (*text).to_owned()).collect()
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
     fn file(domains: &[(&str, &str)], blocked: &[&str]) -> TrustFileFields {
@@ -289,7 +289,10 @@ mod tests {
         fields.namespaces = texts(&["research", "Not OK", "research"]);
         fields.dangerous_patterns = texts(&["injection", "", "injection"]);
         let found = violations(&fields);
-        let paths: Vec<_> = found.iter().map(|of| of.split(": ").next().unwrap()).collect();
+        let paths: Vec<_> = found
+            .iter()
+            .map(|violation| violation.split(": ").next().unwrap())
+            .collect();
         assert_eq!(
             paths,
             [

@@ -195,7 +195,7 @@ impl ClaimsOfDomain {
         is_set: bool,
         policy: BlockingPolicy,
     ) -> Option<DomainRuleValue> {
-        let is_somebodys = DomainPattern::parse(domain).is_ok_and(|of| of.suffix() == Suffix::None);
+        let is_somebodys = DomainPattern::parse(domain).is_ok_and(|pattern| pattern.suffix() == Suffix::None);
         if is_set || !is_somebodys {
             return None;
         }
@@ -253,7 +253,7 @@ mod tests {
     };
 
     /// Claims that were found on a page of the domain that supports them.
-    fn of(claims: &[ClaimFacts]) -> ClaimsOfDomain {
+    fn domain_of(claims: &[ClaimFacts]) -> ClaimsOfDomain {
         let mut domain = ClaimsOfDomain::default();
         for (index, facts) in claims.iter().enumerate() {
             domain.add(&format!("claim:{index}"), *facts);
@@ -328,22 +328,22 @@ mod tests {
     fn a_domain_is_blocked_for_a_dangerous_pattern_until_the_claim_is_restored() {
         let mut claims = [VERIFIED, DANGEROUS, DANGEROUS];
         assert_eq!(
-            rule(&of(&claims)).as_deref(),
+            rule(&domain_of(&claims)).as_deref(),
             Some("blocked dangerous_pattern claim:1")
         );
         claims[1].ruling = Some(Rejected);
         assert_eq!(
-            rule(&of(&claims)).as_deref(),
+            rule(&domain_of(&claims)).as_deref(),
             Some("blocked dangerous_pattern claim:1")
         );
         claims[1].ruling = Some(Restored);
         assert_eq!(
-            rule(&of(&claims)).as_deref(),
+            rule(&domain_of(&claims)).as_deref(),
             Some("blocked dangerous_pattern claim:2")
         );
         claims[2].ruling = Some(Restored);
         assert_eq!(
-            rule(&of(&claims)).as_deref(),
+            rule(&domain_of(&claims)).as_deref(),
             Some("low independent_support claim:0")
         );
     }
@@ -361,11 +361,12 @@ mod tests {
     #[test]
     fn an_unverified_domain_rises_while_a_claim_that_it_supports_is_verified() {
         assert_eq!(
-            rule(&of(&[PENDING, VERIFIED])).as_deref(),
+            rule(&domain_of(&[PENDING, VERIFIED])).as_deref(),
             Some("low independent_support claim:1")
         );
-        assert_eq!(rule(&of(&[PENDING, REJECTED])), None);
-        let risen = |level| of(&[VERIFIED]).rule("blog.example", level, false, BlockingPolicy::default());
+        assert_eq!(rule(&domain_of(&[PENDING, REJECTED])), None);
+        let risen =
+            |level| domain_of(&[VERIFIED]).rule("blog.example", level, false, BlockingPolicy::default());
         for level in TrustLevel::ALL {
             assert_eq!(risen(level).is_some(), level == TrustLevel::Unverified, "{level}");
         }
@@ -373,7 +374,7 @@ mod tests {
 
     #[test]
     fn what_people_or_the_file_set_and_suffixes_of_others_are_never_touched() {
-        let claims = of(&[DANGEROUS, REJECTED, REJECTED, REJECTED, REJECTED, VERIFIED]);
+        let claims = domain_of(&[DANGEROUS, REJECTED, REJECTED, REJECTED, REJECTED, VERIFIED]);
         let rule = |domain, is_set| {
             claims
                 .rule(domain, TrustLevel::Unverified, is_set, BlockingPolicy::default())
@@ -390,7 +391,7 @@ mod tests {
     fn an_academic_source_that_refutes_an_unverified_one_blocks_nobody() {
         // The claim of the blog is refuted; no count here says so, and its status stays.
         assert_eq!(PENDING.status(), ClaimStatus::Pending);
-        assert_eq!(rule(&of(&[PENDING; 9])), None);
+        assert_eq!(rule(&domain_of(&[PENDING; 9])), None);
     }
 
     proptest! {
@@ -401,7 +402,7 @@ mod tests {
                     .collect::<Vec<_>>()
             }),
         ) {
-            let of = |claims: &mut dyn Iterator<Item = &(String, ClaimFacts)>| {
+            let added = |claims: &mut dyn Iterator<Item = &(String, ClaimFacts)>| {
                 let mut domain = ClaimsOfDomain::default();
                 claims.for_each(|(id, facts)| {
                     domain.add(id, *facts);
@@ -409,7 +410,7 @@ mod tests {
                 });
                 domain
             };
-            prop_assert_eq!(of(&mut claims.iter()), of(&mut claims.iter().rev()));
+            prop_assert_eq!(added(&mut claims.iter()), added(&mut claims.iter().rev()));
         }
     }
 }

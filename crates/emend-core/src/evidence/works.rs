@@ -62,9 +62,9 @@ mod tests {
                 // Everything that can be reached from this one, by going through all again and again.
                 let mut reached: HashSet<usize> = HashSet::from([place]);
                 loop {
-                    let ids: HashSet<u8> = reached.iter().flat_map(|of| all[*of].iter().copied()).collect();
+                    let ids: HashSet<u8> = reached.iter().flat_map(|place| all[*place].iter().copied()).collect();
                     let more: Vec<usize> = (0..all.len())
-                        .filter(|of| !reached.contains(of) && all[*of].iter().any(|id| ids.contains(id)))
+                        .filter(|place| !reached.contains(place) && all[*place].iter().any(|id| ids.contains(id)))
                         .collect();
                     if more.is_empty() {
                         break;

@@ -118,7 +118,13 @@ impl Prompt {
 
     /// Whether another version says the same.
     pub fn says_the_same(&self, other: &Self) -> bool {
-        let parts = |of: &Self| (of.text.clone(), of.variables.clone(), of.settings.clone());
+        let parts = |prompt: &Self| {
+            (
+                prompt.text.clone(),
+                prompt.variables.clone(),
+                prompt.settings.clone(),
+            )
+        };
         parts(self) == parts(other)
     }
 
@@ -210,7 +216,7 @@ fn fill(text: &str, values: &[(&str, Cow<'_, str>)]) -> Option<String> {
     let mut filled = String::with_capacity(text.len());
     let mut done = 0;
     for Place { at, name } in places(text) {
-        let Some((_, value)) = values.iter().find(|(of, _)| *of == name) else {
+        let Some((_, value)) = values.iter().find(|(variable, _)| *variable == name) else {
             continue;
         };
         filled.push_str(text.get(done..at.start)?);
@@ -283,14 +289,14 @@ fn numbered(learned: &mut Learned, version: u32) {
 }
 
 pub(super) fn fields(prompt: &Prompt) -> Vec<Field<'_>> {
-    let of = |name, text| Field {
+    let field = |name, text| Field {
         name,
         text,
         distinguishes: true,
     };
     let mut fields = vec![
-        of("version", Cow::Owned(prompt.version.to_string())),
-        of("text", Cow::Borrowed(&*prompt.text)),
+        field("version", Cow::Owned(prompt.version.to_string())),
+        field("text", Cow::Borrowed(&*prompt.text)),
     ];
     let variables = prompt
         .variables
@@ -299,12 +305,12 @@ pub(super) fn fields(prompt: &Prompt) -> Vec<Field<'_>> {
             None => Cow::Borrowed(name.as_str()),
             Some(default) => Cow::Owned(format!("{name}={default}")),
         });
-    fields.extend(variables.map(|text| of("variables", text)));
+    fields.extend(variables.map(|text| field("variables", text)));
     let settings = prompt
         .settings
         .iter()
         .map(|Setting { name, value }| Cow::Owned(format!("{name}={value}")));
-    fields.extend(settings.map(|text| of("settings", text)));
+    fields.extend(settings.map(|text| field("settings", text)));
     fields
 }
 

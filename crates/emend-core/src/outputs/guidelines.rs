@@ -145,7 +145,7 @@ impl Items {
         self.seen += 1;
         let place = *self.places.entry(normalize(&item)).or_insert(self.counted.len());
         match self.counted.get_mut(place) {
-            Some((_, said)) => *said = said.saturating_add(count),
+            Some((_, total)) => *total = total.saturating_add(count),
             None => self.counted.push((item, count)),
         }
     }
@@ -279,8 +279,8 @@ fn trailing(text: &str, at: usize) -> usize {
 
 /// An item as it is listed: its text, and how often it was said; a person who edits the section need not say that.
 fn counted(item: &str) -> (String, u32) {
-    let said = item.strip_suffix(')').and_then(|item| item.rsplit_once(" (×"));
-    match said.and_then(|(text, count)| Some((text, count.parse().ok()?))) {
+    let total = item.strip_suffix(')').and_then(|item| item.rsplit_once(" (×"));
+    match total.and_then(|(text, count)| Some((text, count.parse().ok()?))) {
         Some((text, count)) => (text.to_owned(), count),
         None => (item.to_owned(), 1),
     }

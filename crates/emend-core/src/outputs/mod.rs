@@ -12,7 +12,7 @@ pub use self::{
     guidelines::improve,
     improvement::{Improved, Material, RatedOutput, Unimproved},
     profile::{Learning, LearningLevel, Profile, rank_learnings},
-    question::{Question, improvement_question, json_object, suggestion_question},
+    question::{Question, improvement_question, suggestion_question},
     render::{render, render_for},
     suggestion::{Activity, SURE, Suggested, SuggestionMaterial, SuggestionType, suggest},
 };

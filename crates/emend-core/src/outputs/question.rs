@@ -1,4 +1,4 @@
-//! What a language model is asked for a better prompt or for entries of a profile, and how its answer begins and ends.
+//! What a language model is asked for a better prompt or for entries of a profile.
 //!
 //! What people wrote is quoted between fences, as in prompts with examples; the answer is one JSON object.
 
@@ -129,16 +129,6 @@ pub fn suggestion_question(material: &SuggestionMaterial) -> Question {
     }
 }
 
-/// The JSON object in an answer: the whole of it, or what stands in its one fenced block.
-pub fn json_object(answer: &str) -> &str {
-    let trimmed = answer.trim();
-    let unfenced = trimmed
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"))
-        .map(|inner| inner.trim_start_matches(|c: char| c.is_ascii_alphabetic()));
-    unfenced.unwrap_or(trimmed).trim()
-}
-
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
@@ -226,18 +216,5 @@ mod tests {
                 .instructions
                 .contains("UPDATE_EXPERIENCE")
         );
-    }
-
-    #[test]
-    fn an_object_may_stand_in_a_fenced_block() {
-        for answer in [
-            "{\"a\": 1}",
-            " {\"a\": 1}\n",
-            "```json\n{\"a\": 1}\n```",
-            "```{\"a\": 1}```",
-        ] {
-            assert_eq!(json_object(answer), "{\"a\": 1}", "{answer}");
-        }
-        assert_eq!(json_object("Sure! {}"), "Sure! {}");
     }
 }

@@ -86,7 +86,9 @@ impl SuggestionType {
 
     /// The type with this number.
     pub fn from_number(number: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|of| of.number() == number)
+        Self::ALL
+            .into_iter()
+            .find(|suggestion| suggestion.number() == number)
     }
 
     /// The field of the profile that it is about.
@@ -170,9 +172,14 @@ struct Seen<'m> {
 pub fn suggest(material: &SuggestionMaterial) -> Vec<Suggested> {
     let mut suggested = Vec::new();
     for (suggestion, named, at_least, how) in [
-        (SuggestionType::AddTechnology, technologies as Named, 2, "Used in"),
-        (SuggestionType::AddSpecialty, topics as Named, 2, "The topic of"),
-        (SuggestionType::AddGoal, goals as Named, 1, "Named as a goal in"),
+        (
+            SuggestionType::AddTechnology,
+            technologies as NamedIn,
+            2,
+            "Used in",
+        ),
+        (SuggestionType::AddSpecialty, topics as NamedIn, 2, "The topic of"),
+        (SuggestionType::AddGoal, goals as NamedIn, 1, "Named as a goal in"),
     ] {
         let known = material.profile.list(suggestion.field());
         for (entry, seen) in counted(&material.activities, named) {
@@ -196,7 +203,7 @@ pub fn suggest(material: &SuggestionMaterial) -> Vec<Suggested> {
     suggested
 }
 
-type Named = fn(&Activity) -> &[String];
+type NamedIn = fn(&Activity) -> &[String];
 
 fn technologies(activity: &Activity) -> &[String] {
     &activity.technologies
@@ -211,7 +218,7 @@ fn goals(activity: &Activity) -> &[String] {
 }
 
 /// What activities, the newest first, name, by the entry as a phrase.
-fn counted(activities: &[Activity], named: Named) -> BTreeMap<String, Seen<'_>> {
+fn counted(activities: &[Activity], named: NamedIn) -> BTreeMap<String, Seen<'_>> {
     let mut counted: BTreeMap<String, Seen<'_>> = BTreeMap::new();
     for activity in activities {
         let mut once = BTreeSet::new();
@@ -302,7 +309,13 @@ mod tests {
         };
         let suggested = suggest(material).into_iter();
         suggested
-            .map(|of| (of.suggestion, shown(&of.entry), of.confidence))
+            .map(|suggested| {
+                (
+                    suggested.suggestion,
+                    shown(&suggested.entry),
+                    suggested.confidence,
+                )
+            })
             .collect()
     }
 
@@ -352,24 +365,27 @@ mod tests {
         let good = suggest(&material).remove(0);
         assert_eq!(material.check(&good), Ok(()));
         let years = ProfileEntry::Years(7);
-        let of = |change: fn(&mut Suggested)| {
+        let with = |change: fn(&mut Suggested)| {
             let mut suggested = good.clone();
             change(&mut suggested);
             suggested
         };
         for (bad, why) in [
-            (of(|it| it.entry = ProfileEntry::Years(7)), "none of its field"),
-            (of(|it| it.entry = ProfileEntry::Text(String::new())), "required"),
+            (with(|it| it.entry = ProfileEntry::Years(7)), "none of its field"),
             (
-                of(|it| it.entry = ProfileEntry::Text("a@b.example".into())),
+                with(|it| it.entry = ProfileEntry::Text(String::new())),
+                "required",
+            ),
+            (
+                with(|it| it.entry = ProfileEntry::Text("a@b.example".into())),
                 "personal data",
             ),
-            (of(|it| it.entry = ProfileEntry::Text("x".repeat(513))), "512"),
-            (of(|it| it.reason.clear()), "required"),
-            (of(|it| it.confidence = 1_001), "0 to 1"),
-            (of(|it| it.source_id.push('x')), "none of the activities"),
+            (with(|it| it.entry = ProfileEntry::Text("x".repeat(513))), "512"),
+            (with(|it| it.reason.clear()), "required"),
+            (with(|it| it.confidence = 1_001), "0 to 1"),
+            (with(|it| it.source_id.push('x')), "none of the activities"),
             (
-                of(|it| it.suggestion = SuggestionType::UpdateExperience),
+                with(|it| it.suggestion = SuggestionType::UpdateExperience),
                 "not asked for",
             ),
         ] {

@@ -254,7 +254,7 @@ impl Rating {
         let class = target
             .as_ref()
             .and_then(|(target, value)| class_of(&mut violations, own, target, value));
-        if class.is_some() && fields.counts_as.is_some_and(|said| Some(said) != class) {
+        if class.is_some() && fields.counts_as.is_some_and(|stated| Some(stated) != class) {
             violations.add("counts_as", "is output only: what the value counts as");
         }
         if let (Some((name, _)), Some(details)) = (&target, &details)

@@ -86,20 +86,20 @@ pub fn expand<'a, K: Copy>(
 /// Representatives, the term as written, and the others, each once; nothing if there is only the term.
 fn any_of<K>(written: &str, terms: &[FoundTerm<'_, K>], of_terms: &[Alternatives<'_>]) -> Vec<String> {
     // Most terms are found as they are in normal form.
-    let own = if terms.iter().any(|of| of.term == written) {
+    let own = if terms.iter().any(|found| found.term == written) {
         Cow::Borrowed(written)
     } else {
         Cow::Owned(normalize(written))
     };
     // Found though it is written otherwise: the long-vowel mark, for example, is ignored.
-    let respelled = terms.iter().filter(|of| of.term != own).map(|of| Term {
-        key: of.term,
-        written: of.term,
+    let respelled = terms.iter().filter(|found| found.term != own).map(|found| Term {
+        key: found.term,
+        written: found.term,
     });
     let itself = Term { key: &own, written };
     let representatives = of_terms
         .iter()
-        .flat_map(|of| of.representatives.iter().chain(&of.itself));
+        .flat_map(|alternatives| alternatives.representatives.iter().chain(&alternatives.itself));
     let mut first: Vec<Term<'_>> = Vec::new();
     for term in representatives.copied().chain(respelled) {
         if !first.iter().any(|known| known.key == term.key) {
@@ -110,7 +110,10 @@ fn any_of<K>(written: &str, terms: &[FoundTerm<'_, K>], of_terms: &[Alternatives
     if !first.iter().any(|known| known.written == written) {
         first.push(itself);
     }
-    let mut others: Vec<&Term<'_>> = of_terms.iter().flat_map(|of| &of.others).collect();
+    let mut others: Vec<&Term<'_>> = of_terms
+        .iter()
+        .flat_map(|alternatives| &alternatives.others)
+        .collect();
     others.retain(|term| !first.iter().any(|known| known.key == term.key));
     others.sort_by_key(|term| term.key);
     others.dedup_by_key(|term| term.key);
@@ -122,7 +125,9 @@ fn any_of<K>(written: &str, terms: &[FoundTerm<'_, K>], of_terms: &[Alternatives
 }
 
 fn smallest_representative(of_terms: &[Alternatives<'_>]) -> Option<String> {
-    let representatives = of_terms.iter().flat_map(|of| &of.representatives);
+    let representatives = of_terms
+        .iter()
+        .flat_map(|alternatives| &alternatives.representatives);
     representatives
         .min_by_key(|term| term.key)
         .map(|term| term.written.to_owned())
@@ -205,29 +210,29 @@ mod tests {
     ];
 
     fn alternatives(sets: &[&[&'static str]], term: &str) -> Alternatives<'static> {
-        let mut of = Alternatives::default();
+        let mut alternatives = Alternatives::default();
         let as_term = |written: &'static str| Term {
             key: normalize(written).leak(),
             written,
         };
         for set in sets {
             if normalize(set[0]) == term {
-                of.itself = Some(as_term(set[0]));
-                of.others.extend(set[1..].iter().copied().map(as_term));
+                alternatives.itself = Some(as_term(set[0]));
+                alternatives.others.extend(set[1..].iter().copied().map(as_term));
             } else if set.contains(&term) {
-                of.representatives.push(as_term(set[0]));
+                alternatives.representatives.push(as_term(set[0]));
                 let others = set[1..].iter().copied().filter(|other| *other != term);
-                of.others.extend(others.map(as_term));
+                alternatives.others.extend(others.map(as_term));
             }
         }
-        of
+        alternatives
     }
 
     fn expanded(sets: &[&[&'static str]], text: &str, mode: ExpandMode) -> ExpandedText {
         let terms = sets.iter().copied().flatten();
         let matcher = Matcher::new(terms.map(|term| Arc::from(normalize(term))));
         let found = find(text, &[&matcher], |_| Some(()));
-        expand(text, &found, mode, |of| alternatives(sets, of.term))
+        expand(text, &found, mode, |found| alternatives(sets, found.term))
     }
 
     #[test]
@@ -287,13 +292,13 @@ mod tests {
     #[test]
     fn groups_say_where_they_stand() {
         let text = "相手の「ﾌｫﾛﾜｰ」に";
-        let of = expanded(&SETS, text, ExpandMode::Keyword);
-        assert_eq!(&text[of.groups[0].span.clone()], "ﾌｫﾛﾜｰ");
+        let expanded = expanded(&SETS, text, ExpandMode::Keyword);
+        assert_eq!(&text[expanded.groups[0].span.clone()], "ﾌｫﾛﾜｰ");
         assert_eq!(
-            of.groups[0].alternatives,
+            expanded.groups[0].alternatives,
             ["フォロワー", "ﾌｫﾛﾜｰ", "フォロワ", "フォロー"]
         );
-        assert_eq!(of.original, text);
+        assert_eq!(expanded.original, text);
     }
 
     #[test]

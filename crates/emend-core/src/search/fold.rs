@@ -409,7 +409,7 @@ mod tests {
             for at in 0..folded.chars.len() {
                 let origin = folded.origins[at];
                 prop_assert!(origin == before || origin.0 >= before.1, "{:?} after {:?}", origin, before);
-                prop_assert!(text.get(folded.origin(at, at)).is_some_and(|of| !of.is_empty()));
+                prop_assert!(text.get(folded.origin(at, at)).is_some_and(|original| !original.is_empty()));
                 before = origin;
             }
         }

@@ -215,10 +215,10 @@ pub fn find<'m, K: Copy>(
         };
         let span = folded.origin(first, last);
         if terms.len() > 1 {
-            terms.sort_by_key(|of| of.term);
-            terms.dedup_by_key(|of| of.term);
+            terms.sort_by_key(|found| found.term);
+            terms.dedup_by_key(|found| found.term);
             let written = normalize(&text[span.clone()]);
-            if let Some(&exact) = terms.iter().find(|of| of.term == written) {
+            if let Some(&exact) = terms.iter().find(|found| found.term == written) {
                 terms = vec![exact];
             }
         }

@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_rater_is_the_reporter_else_the_session_else_the_client_key_else_the_caller() {
-        let rater = |namespace: &str, caller: &str, of: [&str; 3]| {
-            let reporter = Reporter::parse(of[0], of[1], "web", of[2]).unwrap();
+        let rater = |namespace: &str, caller: &str, parts: [&str; 3]| {
+            let reporter = Reporter::parse(parts[0], parts[1], "web", parts[2]).unwrap();
             Rater::of(
                 &Namespace::parse(namespace).unwrap(),
                 &Caller::parse(caller).unwrap(),

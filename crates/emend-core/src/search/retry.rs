@@ -100,14 +100,14 @@ mod tests {
     fn steps(line: &str) -> Vec<String> {
         let tuning = Tuning::parse(line).unwrap();
         let shown = |step: Step<'_>| match step {
-            Step::Search(of) => format!(
+            Step::Search(search) => format!(
                 "{}: {:?} + {:?} from {} top {}{}",
-                of.number,
-                of.namespaces,
-                of.more_namespaces,
-                of.min_score,
-                of.top_k,
-                if of.expand { " with synonyms" } else { "" }
+                search.number,
+                search.namespaces,
+                search.more_namespaces,
+                search.min_score,
+                search.top_k,
+                if search.expand { " with synonyms" } else { "" }
             ),
             Step::Suggest(text) => format!("suggest {text:?}"),
         };

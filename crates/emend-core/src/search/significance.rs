@@ -90,13 +90,22 @@ pub fn paired_randomisation(pairs: &[(f64, f64)]) -> Option<f64> {
     // Sums of the same numbers in another order differ in their last bits.
     let reached = |sum: f64| sum.abs() >= observed - 1e-12;
     // Equal values are equal however they are exchanged.
-    let moving: Vec<f64> = differences.into_iter().filter(|of| *of != 0.0).collect();
+    let moving: Vec<f64> = differences
+        .into_iter()
+        .filter(|difference| *difference != 0.0)
+        .collect();
     if moving.len() <= EXACT {
         let all = 1u32 << moving.len();
         let signed = |signs: u32| {
             let each = moving.iter().enumerate();
-            each.map(|(place, of)| if signs >> place & 1 == 0 { *of } else { -of })
-                .sum::<f64>()
+            each.map(|(place, difference)| {
+                if signs >> place & 1 == 0 {
+                    *difference
+                } else {
+                    -difference
+                }
+            })
+            .sum::<f64>()
         };
         let as_large = (0..all).filter(|signs| reached(signed(*signs))).count();
         let as_large = u32::try_from(as_large).unwrap_or(all);
@@ -107,11 +116,15 @@ pub fn paired_randomisation(pairs: &[(f64, f64)]) -> Option<f64> {
     for _ in 0..DRAWS {
         let mut sum = 0.0;
         let mut signs = 0;
-        for (place, of) in moving.iter().enumerate() {
+        for (place, difference) in moving.iter().enumerate() {
             if place % 64 == 0 {
                 signs = draw.next();
             }
-            sum += if signs >> (place % 64) & 1 == 0 { *of } else { -of };
+            sum += if signs >> (place % 64) & 1 == 0 {
+                *difference
+            } else {
+                -difference
+            };
         }
         as_large += u32::from(reached(sum));
     }
@@ -145,13 +158,13 @@ mod tests {
     fn the_interval_of_a_share_worked_by_hand() {
         // 8 of 10: z² = 3.84146; centre (0.8 + 0.192073) / 1.384146 = 0.716741,
         // half 1.959964 / 1.384146 · √(0.016 + 0.0096036) = 0.226576.
-        let of = wilson(8, 10).unwrap();
-        close(of.low, 0.49016);
-        close(of.high, 0.94332);
+        let interval = wilson(8, 10).unwrap();
+        close(interval.low, 0.49016);
+        close(interval.high, 0.94332);
         // None of 10: from 0 to z² / (n + z²) = 3.84146 / 13.84146.
-        let of = wilson(0, 10).unwrap();
-        close(of.low, 0.0);
-        close(of.high, 0.27753);
+        let interval = wilson(0, 10).unwrap();
+        close(interval.low, 0.0);
+        close(interval.high, 0.27753);
         close(wilson(10, 10).unwrap().low, 1.0 - 0.27753);
         assert_eq!(wilson(0, 0), None);
         assert_eq!(wilson(2, 1), None);
@@ -205,12 +218,12 @@ mod tests {
 
     #[test]
     fn many_queries_are_drawn_and_always_come_to_the_same() {
-        let better: Vec<(f64, f64)> = (0..40).map(|of| (0.0, 0.1 + f64::from(of) / 100.0)).collect();
+        let better: Vec<(f64, f64)> = (0..40).map(|pair| (0.0, 0.1 + f64::from(pair) / 100.0)).collect();
         let p = paired_randomisation(&better).unwrap();
         assert!(p < 0.001, "{p}");
         assert_eq!(paired_randomisation(&better), Some(p));
         let alike: Vec<(f64, f64)> = (0..40)
-            .map(|of| if of % 2 == 0 { (0.0, 1.0) } else { (1.0, 0.0) })
+            .map(|pair| if pair % 2 == 0 { (0.0, 1.0) } else { (1.0, 0.0) })
             .collect();
         close(paired_randomisation(&alike).unwrap(), 1.0);
         // 17 differences of which 13 are better: the sign test's binomial tail, 2 · 3214 / 2^17.

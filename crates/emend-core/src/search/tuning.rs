@@ -233,7 +233,7 @@ impl Tuning {
     /// What a list of results weighs; `None` if nobody said.
     pub fn weight(&self, name: &str) -> Option<f64> {
         self.weights()
-            .find(|(of, _)| *of == name)
+            .find(|(known, _)| *known == name)
             .map(|(_, weight)| weight)
     }
 
@@ -310,7 +310,7 @@ fn named(
         let name = violations.check(&field("name"), parse_name(name));
         let value = violations.check(&field(number), Decimal::parse(*value, max));
         if let (Some(name), Some(value)) = (name, value) {
-            if parsed.iter().any(|(of, _)| *of == name) {
+            if parsed.iter().any(|(known, _)| *known == name) {
                 violations.add(field("name"), format!("is there twice: {name:?}"));
             }
             parsed.push((name, value));
@@ -373,7 +373,7 @@ mod tests {
             .unwrap_err()
             .into_vec()
             .into_iter()
-            .map(|of| of.field)
+            .map(|violation| violation.field)
             .collect();
         assert_eq!(
             fields,

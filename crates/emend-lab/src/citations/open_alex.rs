@@ -85,7 +85,7 @@ impl Source for OpenAlex<'_> {
                         ErrorKind::NotFound => {
                             self.0.error(ErrorKind::NotFound, "knows no paper with this id")
                         }
-                        ErrorKind::Later | ErrorKind::Never => failure,
+                        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,
                     })
             }
             Wanted::Title(title) => {
@@ -103,8 +103,8 @@ impl Source for OpenAlex<'_> {
         found.paper()
     }
 
-    async fn references(&self, of: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
-        let wanted: Vec<&str> = of
+    async fn references(&self, work: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
+        let wanted: Vec<&str> = work
             .referenced_works
             .iter()
             .flatten()
@@ -123,8 +123,8 @@ impl Source for OpenAlex<'_> {
         Ok(related(&works, false))
     }
 
-    async fn cited_by(&self, of: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
-        let Some(id) = of.number() else {
+    async fn cited_by(&self, work: &Work, count: usize) -> Result<Vec<Related>, ServiceError> {
+        let Some(id) = work.number() else {
             return Err(self.0.error(ErrorKind::Never, "gave the paper no id"));
         };
         let works = self.list(&format!("cites:{id}"), count).await?;

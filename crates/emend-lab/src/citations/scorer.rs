@@ -79,7 +79,7 @@ fn cosine(one: &HashMap<String, u32>, other: &HashMap<String, u32>) -> f64 {
     let product = |pairs: &mut dyn Iterator<Item = (u32, u32)>| -> u64 {
         pairs.map(|(one, other)| u64::from(one) * u64::from(other)).sum()
     };
-    let square = |of: &HashMap<String, u32>| product(&mut of.values().map(|count| (*count, *count)));
+    let square = |words: &HashMap<String, u32>| product(&mut words.values().map(|count| (*count, *count)));
     let shared = one
         .iter()
         .filter_map(|(word, count)| Some((*count, *other.get(word)?)));

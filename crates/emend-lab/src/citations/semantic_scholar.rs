@@ -102,24 +102,24 @@ impl Source for SemanticScholar<'_> {
         found.paper()
     }
 
-    async fn references(&self, of: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
-        self.list(of, "references", count, false).await
+    async fn references(&self, paper: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
+        self.list(paper, "references", count, false).await
     }
 
-    async fn cited_by(&self, of: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
-        self.list(of, "citations", count, true).await
+    async fn cited_by(&self, paper: &Sent, count: usize) -> Result<Vec<Related>, ServiceError> {
+        self.list(paper, "citations", count, true).await
     }
 }
 
 impl SemanticScholar<'_> {
     async fn list(
         &self,
-        of: &Sent,
+        paper: &Sent,
         which: &str,
         count: usize,
         cites_the_paper: bool,
     ) -> Result<Vec<Related>, ServiceError> {
-        let id = encoded(of.paper_id.as_deref().unwrap_or_default());
+        let id = encoded(paper.paper_id.as_deref().unwrap_or_default());
         let path = format!("/graph/v1/paper/{id}/{which}?fields={FIELDS},isInfluential&limit={count}");
         let listed: Listed<Citation> = self.0.get(&path).await?;
         let citations = listed.data.into_iter().flatten().flatten().take(count);
@@ -162,9 +162,9 @@ impl Sent {
 fn known(failure: ServiceError, what: &str) -> ServiceError {
     match failure.kind {
         ErrorKind::NotFound => ServiceError {
-            what: what.to_owned(),
+            message: what.to_owned(),
             ..failure
         },
-        ErrorKind::Later | ErrorKind::Never => failure,
+        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,
     }
 }

@@ -51,14 +51,14 @@ pub trait Source: Sync {
     /// The first papers that it cites.
     fn references(
         &self,
-        of: &Self::Found,
+        paper: &Self::Found,
         count: usize,
     ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 
     /// Papers that cite it.
     fn cited_by(
         &self,
-        of: &Self::Found,
+        paper: &Self::Found,
         count: usize,
     ) -> impl Future<Output = Result<Vec<Related>, ServiceError>> + Send;
 }
@@ -76,7 +76,7 @@ pub async fn ask<S: Source>(source: &S, wanted: &Wanted, counts: Counts) -> Give
     let mut take = |what: &str, answer: Result<Vec<Related>, ServiceError>| match answer {
         Ok(related) => given.related.extend(related),
         Err(failure) => given.failures.push(ServiceError {
-            what: format!("{what}: {}", failure.what),
+            message: format!("{what}: {}", failure.message),
             ..failure
         }),
     };

@@ -122,26 +122,29 @@ pub fn measure(queries: &Queries, before: &Run, after: Option<&Run>, k: usize) -
         groups.extend(
             by_type
                 .iter()
-                .map(|(query_type, of)| group(&name(query_type), of)),
+                .map(|(query_type, queries)| group(&name(query_type), queries)),
         );
     }
     Report {
         k,
         without_relevant: queries.len() - relevant.len(),
         groups,
-        each: relevant.iter().map(|of| of_query(of, before, after, k)).collect(),
+        each: relevant
+            .iter()
+            .map(|query| of_query(query, before, after, k))
+            .collect(),
     }
 }
 
 fn of_query((id, query): &(&str, &Query), before: &Run, after: Option<&Run>, k: usize) -> OfQuery {
-    let value = |of: Of, run: &Run| {
+    let value = |measure: Of, run: &Run| {
         let ranked = run.get(*id).map_or(&[][..], Vec::as_slice);
         // An empty list of results has a gain of -0.0, which people should not see.
-        of(query, ranked, k).unwrap_or_default() + 0.0
+        measure(query, ranked, k).unwrap_or_default() + 0.0
     };
     let measures = MEASURES
         .iter()
-        .map(|(_, of)| (value(*of, before), after.map(|run| value(*of, run))));
+        .map(|(_, measure)| (value(*measure, before), after.map(|run| value(*measure, run))));
     OfQuery {
         id: (*id).to_owned(),
         text: query.text(id).to_owned(),
@@ -155,19 +158,19 @@ fn measures(queries: &[(&str, &Query)], before: &Run, after: Option<&Run>, k: us
         "mrr" => name.to_owned(),
         name => format!("{name}@{k}"),
     };
-    let values = |of: Of, run: &Run| -> Vec<f64> {
+    let values = |measure: Of, run: &Run| -> Vec<f64> {
         let value = |(id, query): &(&str, &Query)| {
             let ranked = run.get(*id).map_or(&[][..], Vec::as_slice);
-            of(query, ranked, k)
+            measure(query, ranked, k)
         };
         queries.iter().filter_map(value).collect()
     };
     MEASURES
         .iter()
-        .map(|(name, of)| {
-            let first = values(*of, before);
+        .map(|(name, measure)| {
+            let first = values(*measure, before);
             let after = after.map(|run| {
-                let second = values(*of, run);
+                let second = values(*measure, run);
                 let pairs: Vec<(f64, f64)> = first.iter().copied().zip(second.iter().copied()).collect();
                 let p = paired_randomisation(&pairs).unwrap_or(1.0);
                 (mean_of(&second), p)
@@ -217,7 +220,7 @@ mod tests {
         let groups: Vec<_> = report
             .groups
             .iter()
-            .map(|of| (&*of.query_type, of.queries))
+            .map(|group| (&*group.query_type, group.queries))
             .collect();
         assert_eq!(groups, [("", 2), ("HYBRID", 1), ("SEMANTIC", 1)]);
         assert_eq!(report.changed(), Some(2));
@@ -230,7 +233,7 @@ mod tests {
         let all: Vec<_> = report.groups[0]
             .measures
             .iter()
-            .map(|of| (&*of.name, of.before, of.after.unwrap().0))
+            .map(|measure| (&*measure.name, measure.before, measure.after.unwrap().0))
             .collect();
         let ndcg = 2.0 / 3f64.log2() / (2.0 + 1.0 / 3f64.log2()) / 2.0;
         let expected = [
@@ -249,8 +252,11 @@ mod tests {
         // Of two pairs that both differ, two of four exchanges are as far apart.
         assert!((report.groups[0].measures[2].after.unwrap().1 - 0.5).abs() < 1e-9);
         let nothing = measure(&queries, &Run::new(), None, 2);
-        for of in &nothing.groups[0].measures {
-            assert_eq!((format!("{:.1}", of.before), of.after), ("0.0".to_owned(), None));
+        for measure in &nothing.groups[0].measures {
+            assert_eq!(
+                (format!("{:.1}", measure.before), measure.after),
+                ("0.0".to_owned(), None)
+            );
         }
     }
 }

@@ -39,8 +39,8 @@ pub fn parse(text: &str) -> Result<Run, BadLine> {
         return Ok(run.map(|(query, hits)| (query, ids(hits))).collect());
     }
     let mut run = Run::new();
-    for of in json_lines(text)? {
-        run.insert(of.1.query_id, of.1.results);
+    for line in json_lines(text)? {
+        run.insert(line.1.query_id, line.1.results);
     }
     Ok(run)
 }
@@ -74,14 +74,14 @@ pub fn parse_scored(text: &str) -> Result<ScoredRun, BadLine> {
         return trec(text);
     }
     let mut run = ScoredRun::new();
-    for (line, of) in json_lines(text)? {
-        let Some(scores) = of.scores else {
+    for (line, entry) in json_lines(text)? {
+        let Some(scores) = entry.scores else {
             return Err(bad(line, "has no scores".to_owned()));
         };
-        let hits = of.results.into_iter().zip(scores);
+        let hits = entry.results.into_iter().zip(scores);
         let mut hits: Vec<Hit> = hits.map(|(id, score)| Hit { id, score }).collect();
         hits.sort_by(|one, other| other.score.total_cmp(&one.score));
-        run.insert(of.query_id, hits);
+        run.insert(entry.query_id, hits);
     }
     Ok(run)
 }
@@ -95,17 +95,20 @@ fn json_lines(text: &str) -> Result<Vec<(usize, RunLine)>, BadLine> {
     let mut seen = HashMap::new();
     let mut parsed = Vec::new();
     for (line, text) in lines(text) {
-        let of: RunLine = json(line, text)?;
-        if seen.insert(of.query_id.clone(), line).is_some() {
-            return Err(bad(line, format!("the query {:?} is there twice", of.query_id)));
+        let entry: RunLine = json(line, text)?;
+        if seen.insert(entry.query_id.clone(), line).is_some() {
+            return Err(bad(
+                line,
+                format!("the query {:?} is there twice", entry.query_id),
+            ));
         }
-        if let Some(scores) = &of.scores
-            && scores.len() != of.results.len()
+        if let Some(scores) = &entry.scores
+            && scores.len() != entry.results.len()
         {
-            let (results, scores) = (of.results.len(), scores.len());
+            let (results, scores) = (entry.results.len(), scores.len());
             return Err(bad(line, format!("has {results} results and {scores} scores")));
         }
-        parsed.push((line, of));
+        parsed.push((line, entry));
     }
     Ok(parsed)
 }

@@ -11,7 +11,7 @@ use emend_core::Namespace;
 use tonic::Request;
 
 use super::{
-    addressed::{Addresses, Named},
+    addressed::{Addresses, Namespaces},
     authorization::Recheck,
     principal::{Principal, Reach},
     role::Role,
@@ -100,9 +100,9 @@ impl Access {
     /// An invalid namespace name is let through: the handler reports what is wrong with it.
     pub fn admit<A: Addresses<T>, T>(&self, message: &T) -> Result<(), Error> {
         match A::named(message) {
-            Named::OneOrAll("") | Named::All => self.reaches_all()?,
-            Named::One(namespace) | Named::OneOrAll(namespace) => self.reaches(namespace)?,
-            Named::Each | Named::Own => {}
+            Namespaces::OneOrAll("") | Namespaces::All => self.reaches_all()?,
+            Namespaces::One(namespace) | Namespaces::OneOrAll(namespace) => self.reaches(namespace)?,
+            Namespaces::Each | Namespaces::Own => {}
         }
         match A::for_a_user(message) {
             Some(namespace) => self.speaks_for_users(namespace),
@@ -222,8 +222,8 @@ mod tests {
 
     crate::addresses! {
         Messages;
-        List => |it| Named::OneOrAll(it.0);
-        Revert => |it| Named::One(it.0), for_user Some(it.0);
+        List => |it| Namespaces::OneOrAll(it.0);
+        Revert => |it| Namespaces::One(it.0), for_user Some(it.0);
     }
 
     fn admitted(access: &Access, namespace: &'static str) -> Option<&'static str> {

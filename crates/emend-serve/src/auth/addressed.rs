@@ -3,7 +3,7 @@
 
 /// The namespaces that a message names. See [`Reaches`](super::Reaches).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named<'a> {
+pub enum Namespaces<'a> {
     /// This one.
     One(&'a str),
     /// This one; if empty, all.
@@ -20,7 +20,7 @@ pub enum Named<'a> {
 /// [`addresses!`](crate::addresses).
 pub trait Addresses<T> {
     /// Which namespaces it names.
-    fn named(message: &T) -> Named<'_>;
+    fn named(message: &T) -> Namespaces<'_>;
 
     /// The namespace in which it acts for a user, if it does.
     fn for_a_user(_message: &T) -> Option<&str> {
@@ -31,9 +31,9 @@ pub trait Addresses<T> {
 /// Implements `Addresses` of `auth` for a type and each of the messages.
 #[macro_export]
 macro_rules! addresses {
-    ($of:ty; $( $message:ty => |$it:ident| $named:expr $(, for_user $for_user:expr)? ; )+) => { $(
-        impl $crate::auth::Addresses<$message> for $of {
-            fn named($it: &$message) -> $crate::auth::Named<'_> {
+    ($permissions:ty; $( $message:ty => |$it:ident| $named:expr $(, for_user $for_user:expr)? ; )+) => { $(
+        impl $crate::auth::Addresses<$message> for $permissions {
+            fn named($it: &$message) -> $crate::auth::Namespaces<'_> {
                 $named
             }
 

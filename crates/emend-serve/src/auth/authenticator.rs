@@ -102,7 +102,7 @@ impl Authenticator {
             let this = Arc::clone(self);
             let read = tokio::task::spawn_blocking(move || {
                 let mut watched = this.watched.lock().unwrap_or_else(PoisonError::into_inner);
-                this.read_again(&mut watched, When::Asked)
+                this.read_again(&mut watched, When::Requested)
             });
             if let Err(error) = read.await {
                 tracing::error!(%error, "can't put fetched keys in force");
@@ -389,7 +389,7 @@ mod tests {
     fn a_requested_reload_reads_the_files_whether_they_have_changed_or_not() {
         let (_directory, _, authenticator) = authenticator(&file_of("node"));
         assert!(!authenticator.reload(When::Changed));
-        assert!(authenticator.reload(When::Asked));
+        assert!(authenticator.reload(When::Requested));
     }
 
     #[test]

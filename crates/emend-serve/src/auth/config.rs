@@ -147,9 +147,9 @@ fn unreadable(text: &str, error: &toml::de::Error) -> String {
     // `invalid type: string "…", expected a sequence`: the part in between is the value.
     let value = ["invalid type", "invalid value"]
         .iter()
-        .find(|what| message.starts_with(**what));
+        .find(|prefix| message.starts_with(**prefix));
     match value.zip(message.rsplit_once(", expected ")) {
-        Some((what, (_, expected))) => format!("line {line}: {what}, expected {expected}"),
+        Some((prefix, (_, expected))) => format!("line {line}: {prefix}, expected {expected}"),
         None => format!("line {line}: {message}"),
     }
 }
@@ -240,7 +240,7 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
     let mut credentials = BTreeSet::new();
     let mut all = Vec::with_capacity(entries.len());
     for entry in entries {
-        let problem = |what: String| invalid(path, format!("principal {:?}: {what}", entry.name));
+        let problem = |prefix: String| invalid(path, format!("principal {:?}: {prefix}", entry.name));
         let caller = Caller::parse(&entry.name).map_err(|error| problem(format!("its name {}", error.0)))?;
         if caller == Caller::anonymous() || caller == Caller::system() {
             return Err(problem("the name is Emend's own".to_owned()));
@@ -277,13 +277,13 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
                     .map(|subject| ("jwt_subjects", subject.clone())),
             );
         let mut has_some = false;
-        for (of, credential) in own {
+        for (place, credential) in own {
             has_some = true;
             if credential.is_empty() {
-                return Err(problem(format!("{of}: must not be empty")));
+                return Err(problem(format!("{place}: must not be empty")));
             }
-            if !credentials.insert((of, credential)) {
-                return Err(problem(format!("{of}: an entry appears twice")));
+            if !credentials.insert((place, credential)) {
+                return Err(problem(format!("{place}: an entry appears twice")));
             }
         }
         if !has_some {

@@ -24,7 +24,7 @@ mod token;
 pub(crate) use self::rules::Rules;
 pub use self::{
     access::{Access, Call, open},
-    addressed::{Addresses, Named},
+    addressed::{Addresses, Namespaces},
     authenticator::Authenticator,
     config::ConfigError,
     layer::{AuthLayer, Authenticated, Gate, GateLayer},

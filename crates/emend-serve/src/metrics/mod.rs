@@ -117,20 +117,23 @@ mod tests {
         );
         let authenticator = Arc::new(Authenticator::load(file.path()).unwrap());
         watch_files(&metrics, "library", Some(&authenticator), None);
-        let told = |ready: i32, failing: i32| {
+        let expected = |ready: i32, failing: i32| {
             let rendered = metrics.render();
             for line in [
                 format!("emend_ready{{service=\"library\"}} {ready}"),
                 format!("emend_reload_failing{{service=\"library\",files=\"authentication\"}} {failing}"),
             ] {
-                assert!(rendered.lines().any(|told| told == line), "{line} in\n{rendered}");
+                assert!(
+                    rendered.lines().any(|expected| expected == line),
+                    "{line} in\n{rendered}"
+                );
             }
         };
-        told(0, 0);
+        expected(0, 0);
         readiness.set("database", true);
         write("not a table");
         assert!(!authenticator.reload_if_changed());
-        told(1, 1);
+        expected(1, 1);
         let rendered = metrics.render();
         let others = Metrics::new().descriptions().len();
         let own = metrics.descriptions().into_iter().skip(others);

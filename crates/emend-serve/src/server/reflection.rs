@@ -44,7 +44,7 @@ struct Described {
 }
 
 /// What a client wants to know.
-enum Asked {
+enum Query {
     File(String),
     Symbol(String),
     Extension(String, i32),
@@ -56,7 +56,7 @@ enum Asked {
 
 /// What it is told.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum Answer {
     File(Vec<u8>),
     Numbers(String, Vec<i32>),
     Services(Vec<String>),
@@ -89,8 +89,8 @@ impl Described {
         for message in &file.message_type {
             self.add_message(scope, message, name);
         }
-        for of in &file.enum_type {
-            self.add_enum(scope, of, name);
+        for enumeration in &file.enum_type {
+            self.add_enum(scope, enumeration, name);
         }
         for extension in &file.extension {
             self.add_extension(scope, extension, name);
@@ -123,8 +123,8 @@ impl Described {
         for extension in &message.extension {
             self.add_extension(&full, extension, file);
         }
-        for of in &message.enum_type {
-            self.add_enum(&full, of, file);
+        for enumeration in &message.enum_type {
+            self.add_enum(&full, enumeration, file);
         }
         for nested in &message.nested_type {
             self.add_message(&full, nested, file);
@@ -132,42 +132,42 @@ impl Described {
     }
 
     /// The values of an enum are in the scope that the enum is in.
-    fn add_enum(&mut self, scope: &str, of: &EnumDescriptorProto, file: &str) {
-        self.add_symbol(scope, of.name(), file);
-        for value in &of.value {
+    fn add_enum(&mut self, scope: &str, enumeration: &EnumDescriptorProto, file: &str) {
+        self.add_symbol(scope, enumeration.name(), file);
+        for value in &enumeration.value {
             self.add_symbol(scope, value.name(), file);
         }
     }
 
     fn add_extension(&mut self, scope: &str, extension: &FieldDescriptorProto, file: &str) {
         self.add_symbol(scope, extension.name(), file);
-        let of = extension.extendee().trim_start_matches('.').to_owned();
-        let numbers = self.extensions.entry(of).or_default();
+        let extendee = extension.extendee().trim_start_matches('.').to_owned();
+        let numbers = self.extensions.entry(extendee).or_default();
         numbers.insert(extension.number(), file.to_owned());
     }
 
-    fn tell(&self, asked: Asked) -> Told {
-        let not_found = |what: &str| Told::Error(Code::NotFound, format!("{what} is not known here"));
-        let file = |name: &String| self.files.get(name).cloned().map(Told::File);
-        match asked {
-            Asked::File(name) => file(&name).unwrap_or_else(|| not_found(&name)),
-            Asked::Symbol(name) => {
+    fn answer(&self, query: Query) -> Answer {
+        let not_found = |name: &str| Answer::Error(Code::NotFound, format!("{name} is not known here"));
+        let file = |name: &String| self.files.get(name).cloned().map(Answer::File);
+        match query {
+            Query::File(name) => file(&name).unwrap_or_else(|| not_found(&name)),
+            Query::Symbol(name) => {
                 let found = self.symbols.get(name.trim_start_matches('.')).and_then(file);
                 found.unwrap_or_else(|| not_found(&name))
             }
-            Asked::Extension(of, number) => {
-                let numbers = self.extensions.get(&of);
+            Query::Extension(extendee, number) => {
+                let numbers = self.extensions.get(&extendee);
                 let found = numbers.and_then(|numbers| numbers.get(&number)).and_then(file);
-                found.unwrap_or_else(|| not_found(&format!("extension {number} of {of}")))
+                found.unwrap_or_else(|| not_found(&format!("extension {number} of {extendee}")))
             }
-            Asked::ExtensionNumbers(of) if self.symbols.contains_key(&of) => {
-                let numbers = self.extensions.get(&of);
+            Query::ExtensionNumbers(extendee) if self.symbols.contains_key(&extendee) => {
+                let numbers = self.extensions.get(&extendee);
                 let numbers = numbers.map(|numbers| numbers.keys().copied().collect());
-                Told::Numbers(of, numbers.unwrap_or_default())
+                Answer::Numbers(extendee, numbers.unwrap_or_default())
             }
-            Asked::ExtensionNumbers(of) => not_found(&of),
-            Asked::Services => Told::Services(self.services.clone()),
-            Asked::Unknown => Told::Error(Code::InvalidArgument, "the request asks for nothing".to_owned()),
+            Query::ExtensionNumbers(extendee) => not_found(&extendee),
+            Query::Services => Answer::Services(self.services.clone()),
+            Query::Unknown => Answer::Error(Code::InvalidArgument, "the request asks for nothing".to_owned()),
         }
     }
 }
@@ -192,35 +192,37 @@ macro_rules! answers {
 
                 let Self(described) = self.clone();
                 let answers = request.into_inner().map_ok(move |request| {
-                    let asked = match request.message_request.clone() {
-                        Some(MessageRequest::FileByFilename(name)) => Asked::File(name),
-                        Some(MessageRequest::FileContainingSymbol(name)) => Asked::Symbol(name),
+                    let query = match request.message_request.clone() {
+                        Some(MessageRequest::FileByFilename(name)) => Query::File(name),
+                        Some(MessageRequest::FileContainingSymbol(name)) => Query::Symbol(name),
                         Some(MessageRequest::FileContainingExtension(extension)) => {
-                            Asked::Extension(extension.containing_type, extension.extension_number)
+                            Query::Extension(extension.containing_type, extension.extension_number)
                         }
                         Some(MessageRequest::AllExtensionNumbersOfType(name)) => {
-                            Asked::ExtensionNumbers(name)
+                            Query::ExtensionNumbers(name)
                         }
-                        Some(MessageRequest::ListServices(_)) => Asked::Services,
-                        None => Asked::Unknown,
+                        Some(MessageRequest::ListServices(_)) => Query::Services,
+                        None => Query::Unknown,
                     };
-                    let told = match described.tell(asked) {
-                        Told::File(file) => MessageResponse::FileDescriptorResponse(FileDescriptorResponse {
-                            file_descriptor_proto: vec![file],
-                        }),
-                        Told::Numbers(base_type_name, extension_number) => {
+                    let answer = match described.answer(query) {
+                        Answer::File(file) => {
+                            MessageResponse::FileDescriptorResponse(FileDescriptorResponse {
+                                file_descriptor_proto: vec![file],
+                            })
+                        }
+                        Answer::Numbers(base_type_name, extension_number) => {
                             MessageResponse::AllExtensionNumbersResponse(ExtensionNumberResponse {
                                 base_type_name,
                                 extension_number,
                             })
                         }
-                        Told::Services(names) => {
+                        Answer::Services(names) => {
                             let service = names.into_iter().map(|name| ServiceResponse { name });
                             MessageResponse::ListServicesResponse(ListServiceResponse {
                                 service: service.collect(),
                             })
                         }
-                        Told::Error(code, error_message) => MessageResponse::ErrorResponse(ErrorResponse {
+                        Answer::Error(code, error_message) => MessageResponse::ErrorResponse(ErrorResponse {
                             error_code: code.into(),
                             error_message,
                         }),
@@ -228,7 +230,7 @@ macro_rules! answers {
                     ServerReflectionResponse {
                         valid_host: request.host.clone(),
                         original_request: Some(request),
-                        message_response: Some(told),
+                        message_response: Some(answer),
                     }
                 });
                 Ok(Response::new(answers.boxed()))
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn whatever_has_a_name_is_found_by_it() {
         let described = described();
-        let file = || Told::File(described.files["books.proto"].clone());
+        let file = || Answer::File(described.files["books.proto"].clone());
         for symbol in [
             "books.Book",
             ".books.Book",
@@ -316,49 +318,49 @@ mod tests {
             "books.shelf",
         ] {
             assert_eq!(
-                described.tell(Asked::Symbol(symbol.to_owned())),
+                described.answer(Query::Symbol(symbol.to_owned())),
                 file(),
                 "{symbol}"
             );
         }
-        assert_eq!(described.tell(Asked::File("books.proto".to_owned())), file());
+        assert_eq!(described.answer(Query::File("books.proto".to_owned())), file());
         assert_eq!(
-            described.tell(Asked::Extension("books.Book".to_owned(), 100)),
+            described.answer(Query::Extension("books.Book".to_owned(), 100)),
             file()
         );
         assert_eq!(
-            described.tell(Asked::ExtensionNumbers("books.Book".to_owned())),
-            Told::Numbers("books.Book".to_owned(), vec![100])
+            described.answer(Query::ExtensionNumbers("books.Book".to_owned())),
+            Answer::Numbers("books.Book".to_owned(), vec![100])
         );
     }
 
     #[test]
     fn what_is_not_known_is_an_error_that_names_it() {
         let described = described();
-        for (asked, code, told) in [
+        for (query, code, text) in [
             (
-                Asked::Symbol("books.Book.RED.more".to_owned()),
+                Query::Symbol("books.Book.RED.more".to_owned()),
                 Code::NotFound,
                 "books.Book.RED.more",
             ),
-            (Asked::File("b.proto".to_owned()), Code::NotFound, "b.proto"),
+            (Query::File("b.proto".to_owned()), Code::NotFound, "b.proto"),
             (
-                Asked::Extension("books.Book".to_owned(), 101),
+                Query::Extension("books.Book".to_owned(), 101),
                 Code::NotFound,
                 "extension 101 of books.Book",
             ),
             (
-                Asked::ExtensionNumbers("books.Shelf".to_owned()),
+                Query::ExtensionNumbers("books.Shelf".to_owned()),
                 Code::NotFound,
                 "books.Shelf",
             ),
-            (Asked::Unknown, Code::InvalidArgument, "asks for nothing"),
+            (Query::Unknown, Code::InvalidArgument, "asks for nothing"),
         ] {
-            let answer = described.tell(asked);
-            let Told::Error(found, message) = &answer else {
+            let answer = described.answer(query);
+            let Answer::Error(found, message) = &answer else {
                 panic!("{answer:?}")
             };
-            assert!(*found == code && message.contains(told), "{answer:?}");
+            assert!(*found == code && message.contains(text), "{answer:?}");
         }
     }
 }

@@ -27,14 +27,14 @@ const REMEMBERED: i64 = 2 * 60 * 60;
 /// How many certificates are remembered that no connection has.
 const MAX_REMEMBERED: usize = 1_024;
 
-struct Shown {
+struct KnownChain {
     names: PeerNames,
     chain: Vec<CertificateDer<'static>>,
     /// When a handshake or a measurement last found it in use, in seconds since 1970.
     seen_at: i64,
 }
 
-impl Shown {
+impl KnownChain {
     /// Whether a connection has it.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.names.names) > 1
@@ -43,7 +43,7 @@ impl Shown {
 
 /// The certificates of clients, by the hash of their chains.
 #[derive(Default)]
-pub(super) struct Clients(Mutex<HashMap<[u8; 32], Shown>>);
+pub(super) struct Clients(Mutex<HashMap<[u8; 32], KnownChain>>);
 
 impl Clients {
     /// Takes note of a chain that was verified in a handshake. `now` is in seconds since 1970.
@@ -58,7 +58,7 @@ impl Clients {
         }
         let names = names(chain)?;
         forget(&mut all, now);
-        let shown = Shown {
+        let shown = KnownChain {
             names: names.clone(),
             chain: chain.to_vec(),
             seen_at: now,
@@ -100,13 +100,13 @@ impl Clients {
             .collect()
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<[u8; 32], Shown>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<[u8; 32], KnownChain>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forgets what no connection has and what was not seen for long, or, if that is too much, all that no connection has.
-fn forget(all: &mut HashMap<[u8; 32], Shown>, now: i64) {
+fn forget(all: &mut HashMap<[u8; 32], KnownChain>, now: i64) {
     all.retain(|_, shown| shown.is_in_use() || now.saturating_sub(shown.seen_at) < REMEMBERED);
     let unused = all.values().filter(|shown| !shown.is_in_use()).count();
     if unused > MAX_REMEMBERED {

@@ -180,7 +180,7 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_continue() {
     assert_eq!(server.names(by_new.clone()).await, None, "not yet");
 
     assert!(!server.tls.reload_if_changed(), "nothing has changed");
-    assert!(server.tls.reload(When::Asked), "somebody asks for it");
+    assert!(server.tls.reload(When::Requested), "somebody asks for it");
     files.serve_by(&new);
     assert!(server.tls.reload_if_changed());
     assert!(server.names(by_new).await.is_some());

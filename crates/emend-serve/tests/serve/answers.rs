@@ -165,11 +165,11 @@ macro_rules! reflection {
                 .await
                 .unwrap()
                 .into_inner();
-            let mut told = Vec::new();
+            let mut summaries = Vec::new();
             for asked in asked {
                 let answer = answers.message().await.unwrap().expect("an answer to each request");
                 assert_eq!((answer.valid_host.as_str(), answer.original_request), ("here", Some(asked)));
-                told.push(match answer.message_response.unwrap() {
+                summaries.push(match answer.message_response.unwrap() {
                     MessageResponse::FileDescriptorResponse(files) => {
                         let file = &files.file_descriptor_proto[0][..];
                         FileDescriptorProto::decode(file).unwrap().name().to_owned()
@@ -188,7 +188,7 @@ macro_rules! reflection {
             }
             assert!(answers.message().await.unwrap().is_none());
             assert_eq!(
-                told,
+                summaries,
                 [
                     "library.v1.LibraryService grpc.health.v1.Health grpc.reflection.v1.ServerReflection \
                      grpc.reflection.v1alpha.ServerReflection",

@@ -208,8 +208,8 @@ async fn a_connection_without_a_preface_is_closed_after_a_while() {
     let server = Running::start().await;
     let mut idle = TcpStream::connect(server.address).await.unwrap();
     // No timeout of our own: the paused clock advances only to the server's.
-    let said = idle.read_to_end(&mut Vec::new()).await;
-    assert!(matches!(said, Ok(0) | Err(_)), "{said:?}");
+    let received = idle.read_to_end(&mut Vec::new()).await;
+    assert!(matches!(received, Ok(0) | Err(_)), "{received:?}");
     assert!(!server.lifecycle.is_stopping());
 }
 
@@ -234,12 +234,12 @@ async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
     tokio::spawn(async move {
         let (client, _) = listener.accept().await.unwrap();
         let (mut requests, mut answers) = client.into_split();
-        let (mut said, mut heard) = TcpStream::connect(target).await.unwrap().into_split();
-        tokio::spawn(async move { tokio::io::copy(&mut requests, &mut heard).await });
+        let (mut from_server, mut to_server) = TcpStream::connect(target).await.unwrap().into_split();
+        tokio::spawn(async move { tokio::io::copy(&mut requests, &mut to_server).await });
         let mut buffer = vec![0; LARGE];
         loop {
             paused.wait_for(|paused| !paused).await.unwrap();
-            let count = said.read(&mut buffer).await.unwrap_or(0);
+            let count = from_server.read(&mut buffer).await.unwrap_or(0);
             if count == 0 || answers.write_all(&buffer[..count]).await.is_err() {
                 return;
             }
@@ -318,15 +318,16 @@ async fn open_uploads_of_a_connection_that_dies_count_as_cancelled() {
         let within = timeout(SOON, shows).await;
         within.unwrap_or_else(|_| panic!("{series}:\n{}", metrics.render()));
     };
-    let of = "grpc_type=\"client_stream\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"Import\"";
-    shown(format!("grpc_server_in_flight{{{of}}} {UPLOADS}")).await;
+    let labels =
+        "grpc_type=\"client_stream\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"Import\"";
+    shown(format!("grpc_server_in_flight{{{labels}}} {UPLOADS}")).await;
     socket.shutdown(net::Shutdown::Both).unwrap();
     while let Some(ended) = uploads.join_next().await {
         assert!(ended.unwrap().is_err());
     }
     for (code, count) in [("Canceled", UPLOADS), ("Unknown", 0)] {
         shown(format!(
-            "grpc_server_handled_total{{{of},grpc_code=\"{code}\"}} {count}"
+            "grpc_server_handled_total{{{labels},grpc_code=\"{code}\"}} {count}"
         ))
         .await;
     }

@@ -34,7 +34,7 @@ use super::PostgresConfig;
 use crate::{Connections, StoreError};
 
 /// The file with the URL is looked at no more often than this, and waited for no longer.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const URL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an idle connection may take to prove that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
@@ -71,7 +71,10 @@ struct UrlCheck {
 pub struct BoundedConnection {
     /// `None` once dropped.
     connection: Option<PoolConnection<Postgres>>,
+    /// How long an answer may take.
     silence: Duration,
+    /// The same while a transaction is begun or ended, or the connection given back.
+    pool_silence: Duration,
     is_silent: bool,
     in_transaction: bool,
     /// A scan's permit, held until the connection can be used by others.
@@ -123,6 +126,7 @@ impl BoundedPool {
         Ok(BoundedConnection {
             connection: Some(self.take_from_pool().await?),
             silence: self.silence,
+            pool_silence: self.silence,
             is_silent: false,
             in_transaction: false,
             place: None,
@@ -145,14 +149,14 @@ impl BoundedPool {
 
     /// Switches new connections to the URL that the file holds now. False if it is still that of `version`.
     async fn follow_url(&self, version: u64) -> bool {
-        let Ok(mut source) = timeout(LOOK_INTERVAL, self.source.config.lock()).await else {
+        let Ok(mut source) = timeout(URL_CHECK_INTERVAL, self.source.config.lock()).await else {
             return false;
         };
         let (config, looked) = &mut *source;
         if self.source.version.load(Ordering::Acquire) != version {
             return true;
         }
-        if looked.at.is_some_and(|at| at.elapsed() < LOOK_INTERVAL) {
+        if looked.at.is_some_and(|at| at.elapsed() < URL_CHECK_INTERVAL) {
             return false;
         }
         let read = config.url.reread().await;
@@ -175,6 +179,18 @@ impl BoundedPool {
                 false
             }
         }
+    }
+
+    /// Begins a transaction with `statement`, on its own connection. Answers to its statements, but not to those that begin
+    /// and end it, may take up to `silence`.
+    pub(super) async fn begin_long(
+        &self,
+        statement: &'static str,
+        silence: Duration,
+    ) -> Result<Transaction, StoreError> {
+        let mut transaction = self.begin(statement).await?;
+        transaction.silence = silence;
+        Ok(transaction)
     }
 
     /// Begins a transaction with `statement`, on its own connection.
@@ -212,6 +228,7 @@ impl Transaction {
     }
 
     async fn end(mut self, statement: &'static str) -> Result<(), sqlx::Error> {
+        self.0.silence = self.0.pool_silence;
         sqlx::raw_sql(statement).execute(&mut self.0).await?;
         self.0.in_transaction = false;
         Ok(())
@@ -289,8 +306,8 @@ impl BoundedConnection {
 }
 
 fn fell_silent(silence: Duration) -> sqlx::Error {
-    let what = format!("the database has not answered for {silence:?}");
-    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, what))
+    let message = format!("the database has not answered for {silence:?}");
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
 impl Drop for BoundedConnection {
@@ -304,11 +321,12 @@ impl Drop for BoundedConnection {
             drop(connection.detach());
             return;
         };
-        let (silence, in_transaction) = (self.silence, self.in_transaction);
+        let (silence, in_transaction) = (self.pool_silence, self.in_transaction);
         // Marked silent, so dropping it closes the connection unless it was given back.
         let last = Self {
             connection: Some(connection),
             silence,
+            pool_silence: silence,
             is_silent: true,
             in_transaction: false,
             place: self.place.take(),

@@ -303,6 +303,11 @@ fn failed<'c, R: Send + 'c>(error: sqlx::Error) -> BoxStream<'c, Result<R, Store
     stream::once(async move { Err(error.into()) }).boxed()
 }
 
+/// Why a connection can't be committed or rolled back that somebody has put in the place of a transaction's.
+fn no_transaction() -> StoreError {
+    sqlx::Error::Protocol("this connection is in no transaction".into()).into()
+}
+
 /// Statements that take effect together, when they are committed; not at all if this is dropped.
 #[derive(Debug)]
 pub struct Transaction(Conn);
@@ -313,7 +318,9 @@ impl Transaction {
         match self.0 {
             Conn::Sqlite(SqliteConn::Transaction(transaction)) => transaction.commit().await?,
             Conn::Postgres(PostgresConn::Transaction(transaction)) => transaction.commit().await?,
-            Conn::Sqlite(SqliteConn::Single(_)) | Conn::Postgres(PostgresConn::Single(_)) => {}
+            Conn::Sqlite(SqliteConn::Single(_)) | Conn::Postgres(PostgresConn::Single(_)) => {
+                return Err(no_transaction());
+            }
         }
         Ok(())
     }
@@ -323,7 +330,9 @@ impl Transaction {
         match self.0 {
             Conn::Sqlite(SqliteConn::Transaction(transaction)) => transaction.rollback().await?,
             Conn::Postgres(PostgresConn::Transaction(transaction)) => transaction.rollback().await?,
-            Conn::Sqlite(SqliteConn::Single(_)) | Conn::Postgres(PostgresConn::Single(_)) => {}
+            Conn::Sqlite(SqliteConn::Single(_)) | Conn::Postgres(PostgresConn::Single(_)) => {
+                return Err(no_transaction());
+            }
         }
         Ok(())
     }
@@ -366,3 +375,6 @@ impl From<postgres::Transaction> for Transaction {
         Self(Conn::Postgres(PostgresConn::Transaction(transaction)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,14 +9,36 @@ use super::Argument;
 /// A statement that either database can execute.
 ///
 /// Its parameters are either written where they are bound ([`Statement::push_bind`]), or stand in the text as `$1`, `$2` … and
-/// are bound in this order ([`Statement::bind`]); not both in one statement.
+/// are bound in this order ([`Statement::bind`]). A statement with both fails on either database when it is executed.
 #[derive(Debug, Clone, Default)]
 pub struct Statement {
     /// As SQLite has it, with a `?` for each pushed parameter.
     text: Cow<'static, str>,
     /// Where PostgreSQL has something else, in order.
     marks: Vec<(usize, Mark)>,
+    parameters: Parameters,
     arguments: Vec<Argument>,
+}
+
+/// How the parameters of a statement are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Parameters {
+    #[default]
+    None,
+    Numbered,
+    Pushed,
+    /// PostgreSQL would give both the same numbers, and SQLite the same values.
+    Mixed,
+}
+
+impl Parameters {
+    fn add(&mut self, other: Self) {
+        *self = match (*self, other) {
+            (Self::None, parameters) | (parameters, Self::None) => parameters,
+            (former, latter) if former == latter => former,
+            _ => Self::Mixed,
+        };
+    }
 }
 
 /// What PostgreSQL has at a place of a text.
@@ -40,8 +62,7 @@ impl Statement {
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self {
             text: text.into(),
-            marks: Vec::new(),
-            arguments: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -56,6 +77,7 @@ impl Statement {
     pub fn push_bind(&mut self, value: impl Into<Argument>) -> &mut Self {
         self.marks.push((self.text.len(), Mark::Parameter));
         self.text.to_mut().push('?');
+        self.parameters.add(Parameters::Pushed);
         self.arguments.push(value.into());
         self
     }
@@ -63,6 +85,7 @@ impl Statement {
     /// Binds the next parameter that the text numbers.
     #[must_use]
     pub fn bind(mut self, value: impl Into<Argument>) -> Self {
+        self.parameters.add(Parameters::Numbered);
         self.arguments.push(value.into());
         self
     }
@@ -110,8 +133,14 @@ impl Statement {
         self.push("CAST(").push_bind(i64::from(limit)).push(" AS BIGINT)")
     }
 
-    /// Appends what the databases say differently. Both are made of pushed parameters alone.
+    /// Appends what the databases say differently. The parameters of both are pushed ones: numbered ones count as mixed.
     pub fn push_either(&mut self, sqlite: Self, postgres: Self) -> &mut Self {
+        for side in [&sqlite, &postgres] {
+            self.parameters.add(match side.parameters {
+                Parameters::Numbered => Parameters::Mixed,
+                parameters => parameters,
+            });
+        }
         let place = self.text.len();
         let end = place + sqlite.text.len();
         let instead = Mark::Instead {
@@ -156,7 +185,18 @@ impl Statement {
         self
     }
 
+    /// Fails if parameters of both ways are in it.
+    fn check(&self) -> Result<(), sqlx::Error> {
+        if self.parameters != Parameters::Mixed {
+            return Ok(());
+        }
+        let text = &self.text;
+        let message = format!("the statement mixes numbered parameters with pushed ones: {text}");
+        Err(sqlx::Error::Encode(message.into()))
+    }
+
     pub(super) fn for_sqlite(self) -> Result<(SqlStr, SqliteArguments), sqlx::Error> {
+        self.check()?;
         let mut arguments = SqliteArguments::default();
         sqlx::Arguments::reserve(&mut arguments, self.arguments.len(), 0);
         for argument in self.arguments {
@@ -166,6 +206,7 @@ impl Statement {
     }
 
     pub(super) fn for_postgres(self) -> Result<(SqlStr, PgArguments), sqlx::Error> {
+        self.check()?;
         let mut arguments = PgArguments::default();
         if self.marks.is_empty() {
             for argument in self.arguments {
@@ -208,6 +249,10 @@ impl Statement {
             }
         }
         text.push_str(&self.text[rest..]);
+        // Those that the text numbers itself.
+        for argument in arguments {
+            argument.bind_postgres(bound)?;
+        }
         Ok(())
     }
 }
@@ -337,6 +382,18 @@ mod tests {
         let (postgres, bound) = statement.for_postgres().unwrap();
         let text = "SELECT 1 WHERE x = $1 AND id IN ($2) AND y = $3 FOR UPDATE";
         assert_eq!((postgres.as_str(), sqlx::Arguments::len(&bound)), (text, 3));
+    }
+
+    #[test]
+    fn numbered_parameters_may_have_parts_beside_them_that_have_none() {
+        let mut statement = Statement::new("SELECT id FROM t WHERE id = $1").bind(1_i64);
+        statement.for_update();
+        let (sqlite, bound) = statement.clone().for_sqlite().unwrap();
+        let text = "SELECT id FROM t WHERE id = $1";
+        assert_eq!((sqlite.as_str(), sqlx::Arguments::len(&bound)), (text, 1));
+        let (postgres, bound) = statement.for_postgres().unwrap();
+        let text = "SELECT id FROM t WHERE id = $1 FOR UPDATE";
+        assert_eq!((postgres.as_str(), sqlx::Arguments::len(&bound)), (text, 1));
     }
 
     #[test]

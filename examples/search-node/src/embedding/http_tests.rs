@@ -22,6 +22,7 @@ fn endpoint(url: &str) -> Endpoint {
         key: Some(bearer(" secret-key\n").unwrap()),
         timeout: TIMEOUT,
         attempts: 2,
+        parameters: emend_base::http_client::model::Parameters::default(),
     }
 }
 

@@ -49,7 +49,7 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
     let given = feedback("a");
     stored(&*database.store, &given, None).await;
     redact(database, given.id).await;
-    let of = |id: &str, session: &str| Query {
+    let in_session = |id: &str, session: &str| Query {
         session_id: session.into(),
         ..query(id, &format!("words of {id}"))
     };
@@ -65,7 +65,11 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
         assert_eq!(hit_count, Some(12), "{id}");
         [query_text, answer_text, classification, session_id]
     };
-    let queries = vec![of("query-1", "s-2"), of("q-1", "session-1"), of("q-2", "s-2")];
+    let queries = vec![
+        in_session("query-1", "s-2"),
+        in_session("q-1", "session-1"),
+        in_session("q-2", "s-2"),
+    ];
     let clicks = ["query-1", "q-1", "q-2"].map(|id| clicked(id, "card-1")).to_vec();
     record(database, &group(vec![], vec![clicked("q-1", "card-2")])).await;
     assert_eq!(record(database, &group(queries, clicks)).await, (3, 1));
@@ -81,7 +85,7 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
     assert_eq!(database.number(counted).await, 1);
     let days = "SELECT CAST(sum(queries) AS BIGINT) FROM query_days";
     assert_eq!(database.number(days).await, 3);
-    let mut elsewhere = group(vec![of("query-1", "session-1")], vec![]);
+    let mut elsewhere = group(vec![in_session("query-1", "session-1")], vec![]);
     elsewhere.queries[0].0.namespace = Namespace::parse("other").unwrap();
     assert_eq!(record(database, &elsewhere).await, (1, 0));
     let kept = "SELECT count(*) FROM query_personal WHERE query_text = 'words of query-1'";
@@ -91,9 +95,9 @@ async fn what_is_recorded_of_an_erased_query_or_session_later_is_erased(database
     database.advance(25 * 3_600).await;
     while database.sql().forget(10).await.unwrap() > 0 {}
     let again = vec![
-        of("query-1", "s-3"),
-        of("q-1", "session-1"),
-        of("q-3", "session-1"),
+        in_session("query-1", "s-3"),
+        in_session("q-1", "session-1"),
+        in_session("q-3", "session-1"),
     ];
     assert_eq!(record(database, &group(again, vec![])).await, (3, 0));
     for id in ["query-1", "q-1"] {

@@ -14,7 +14,8 @@ use feedback_store::{
         outbox::DeliveryState,
     },
     testing::{
-        TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
+        TestStore, feedback, inserted, lease, namespace, new_feedback, retraction, stored, submission,
+        with_request_id,
     },
 };
 use futures::future::join_all;
@@ -44,7 +45,7 @@ contract! {
 
 async fn stored_feedback_is_read_back_unchanged(database: &TestStore) {
     let full = with_request_id("Set up a CSA", "request-1");
-    let bare = of(
+    let bare = new_feedback(
         Submission {
             request_id: None,
             namespace: namespace(),
@@ -189,7 +190,7 @@ async fn a_repeated_request_is_the_same_feedback_and_another_one_is_refused(data
 
     // For another caller, or in another namespace, it is a different id.
     let request_id = Some(RequestId::parse("r").unwrap());
-    let of_another = of(
+    let of_another = new_feedback(
         Submission {
             request_id: request_id.clone(),
             ..submission("b")
@@ -201,7 +202,7 @@ async fn a_repeated_request_is_the_same_feedback_and_another_one_is_refused(data
         namespace: Namespace::parse("elsewhere").unwrap(),
         ..submission("b")
     };
-    let elsewhere = of(elsewhere, &original.caller);
+    let elsewhere = new_feedback(elsewhere, &original.caller);
     let answers = inserted(&*database.store, &[of_another, elsewhere], None).await;
     assert_eq!(orders(&answers).len(), 2);
     assert_eq!(claim_all(database).await.len(), 3);
@@ -294,14 +295,24 @@ async fn lists_are_filtered_paged_and_newest_first(database: &TestStore) {
     let one = feedback("a");
     let first = stored(&*database.store, &one, None).await;
     database.advance(10).await;
-    let second = stored(&*database.store, &of(entity, &Caller::anonymous()), None).await;
+    let second = stored(
+        &*database.store,
+        &new_feedback(entity, &Caller::anonymous()),
+        None,
+    )
+    .await;
     database.advance(10).await;
     let third = stored(&*database.store, &feedback("c"), None).await;
     let elsewhere = Submission {
         namespace: Namespace::parse("elsewhere").unwrap(),
         ..submission("d")
     };
-    stored(&*database.store, &of(elsewhere, &Caller::anonymous()), None).await;
+    stored(
+        &*database.store,
+        &new_feedback(elsewhere, &Caller::anonymous()),
+        None,
+    )
+    .await;
     delivered(database, one.event.id, "done").await;
 
     assert_eq!(listed(database, query()).await, [third, second, first]);
@@ -458,7 +469,7 @@ async fn only_the_first_retraction_counts(database: &TestStore) {
 async fn a_ruling_is_retracted_again_by_a_stronger_role(database: &TestStore) {
     let mut ruling = submission("a");
     ruling.correction = Correction::parse_domain("example.org", Ok(DomainRule::Block), "").unwrap();
-    let (ruling, vote) = (of(ruling, &Caller::anonymous()), feedback("b"));
+    let (ruling, vote) = (new_feedback(ruling, &Caller::anonymous()), feedback("b"));
     for new in [&ruling, &vote] {
         stored(&*database.store, new, None).await;
     }

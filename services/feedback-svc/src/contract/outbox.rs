@@ -12,7 +12,7 @@ use feedback_store::{
         outbox::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Lease, LeaseHolder, LeaseToken},
     },
     testing::{
-        Backend, LEASE, TestStore, TestedStore, feedback, inserted, lease, namespace, of, outcome,
+        Backend, LEASE, TestStore, TestedStore, feedback, inserted, lease, namespace, new_feedback, outcome,
         retraction, stored, submission, with_request_id,
     },
 };
@@ -195,7 +195,7 @@ async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &Test
         feedback("a"),
         feedback("b"),
         feedback("c"),
-        of(other, &Caller::anonymous()),
+        new_feedback(other, &Caller::anonymous()),
     ];
     inserted(&*database.store, &group, Some(mine)).await;
     let id = |index: usize| group[index].event.id;

@@ -58,11 +58,11 @@ pub(super) fn query(id: &str, text: &str) -> Query {
     }
 }
 
-fn new<T>(what: T) -> New<T> {
+fn new<T>(item: T) -> New<T> {
     New {
         namespace: namespace(),
         caller: Caller::parse("web").unwrap(),
-        what,
+        item,
         at: None,
         waited: Duration::from_secs(1),
     }
@@ -294,7 +294,7 @@ async fn what_is_old_or_too_much_is_forgotten_and_its_counts_stay(database: &Tes
 
 /// A session in which so much was found for one wording, and a result of the other was clicked.
 fn reworded(session: &str, (failed, found): (&str, Option<u32>), worked: &str) -> Group {
-    let of = |id: String, text: &str, hit_count| Query {
+    let searched = |id: String, text: &str, hit_count| Query {
         session_id: session.into(),
         hit_count,
         ..query(&id, text)
@@ -302,7 +302,10 @@ fn reworded(session: &str, (failed, found): (&str, Option<u32>), worked: &str) -
     let (nothing, something) = (format!("{session}-1"), format!("{session}-2"));
     let click = clicked(&something, "card-1");
     group(
-        vec![of(nothing, failed, found), of(something, worked, Some(3))],
+        vec![
+            searched(nothing, failed, found),
+            searched(something, worked, Some(3)),
+        ],
         vec![click],
     )
 }

@@ -88,7 +88,7 @@ async fn counts_are_bounded_and_what_is_pruned_is_said(database: &TestStore) {
         });
         let mut recorded = group(queries.collect(), vec![]);
         recorded.queries.push(recorded.queries[3].clone());
-        recorded.queries[4].0.what.id = QueryId::parse(&format!("{day}-again")).unwrap();
+        recorded.queries[4].0.item.id = QueryId::parse(&format!("{day}-again")).unwrap();
         recorded
     };
     record(database, &of_variants("one")).await;

@@ -12,7 +12,7 @@ use feedback_store::{
         feedback::{NewFeedback, Submission},
         ratings::{ContextState, RatingState},
     },
-    testing::{TestStore, inserted, of, search_rated, stored},
+    testing::{TestStore, inserted, new_feedback, search_rated, stored},
 };
 use prost::Message as _;
 
@@ -78,7 +78,7 @@ async fn a_rating_takes_its_context_from_its_query_and_from_nobody_else(database
         namespace: Namespace::parse("other").unwrap(),
         ..rating.submission.clone()
     };
-    let elsewhere = of(elsewhere, &rating.caller);
+    let elsewhere = new_feedback(elsewhere, &rating.caller);
     stored(&*database.store, &elsewhere, None).await;
     let found = database
         .store
@@ -114,12 +114,12 @@ async fn a_query_that_comes_late_completes_its_ratings_and_one_that_does_not_com
         .record(&group(vec![recorded("q1", "late")], vec![]))
         .await
         .unwrap();
-    let told: Vec<_> = written
+    let reported: Vec<_> = written
         .rated
         .iter()
         .map(|rated| (rated.id, rated.rating))
         .collect();
-    assert_eq!(told, [(late.id, Down), (twice.id, Down)]);
+    assert_eq!(reported, [(late.id, Down), (twice.id, Down)]);
     for rating in [&late, &twice] {
         assert!(!state(database, rating).await.is_known_at_once);
         assert_eq!(known(&state(database, rating).await), Some(of_card("late")));
@@ -233,7 +233,7 @@ async fn redacting_a_rating_erases_the_copies_that_others_have_of_its_query_and_
         namespace: Namespace::parse("other").unwrap(),
         ..first.submission.clone()
     };
-    let elsewhere = of(submission, &first.caller);
+    let elsewhere = new_feedback(submission, &first.caller);
     let all = [hers, first, second, third, elsewhere];
     orders(&inserted(&*database.store, &all, None).await);
     let [hers, first, second, third, _] = all;

@@ -9,7 +9,7 @@ use emend_core::{
 use feedback_store::{
     ports::Inserted,
     records::feedback::{NewFeedback, Submission},
-    testing::{TestStore, inserted, of, search_rated, stored},
+    testing::{TestStore, inserted, new_feedback, search_rated, stored},
 };
 
 use crate::contract::{orders, queries::on_both, search_ratings::JANE};
@@ -104,7 +104,12 @@ async fn raters_are_limited_by_reporter_session_key_and_caller(database: &TestSt
         namespace: Namespace::parse("other").unwrap(),
         ..search_rated(JANE, "q1", Up).submission
     };
-    stored(store, &of(another, &Caller::parse("web").unwrap()), None).await;
+    stored(
+        store,
+        &new_feedback(another, &Caller::parse("web").unwrap()),
+        None,
+    )
+    .await;
 }
 
 fn with_request_id(new: NewFeedback, request_id: &str) -> NewFeedback {
@@ -112,7 +117,7 @@ fn with_request_id(new: NewFeedback, request_id: &str) -> NewFeedback {
         request_id: Some(RequestId::parse(request_id).unwrap()),
         ..new.submission
     };
-    of(submission, &new.caller)
+    new_feedback(submission, &new.caller)
 }
 
 async fn a_refused_rating_takes_no_request_id_and_a_repeated_one_is_never_refused(database: &TestStore) {

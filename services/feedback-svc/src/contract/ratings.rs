@@ -18,7 +18,7 @@ contract! {
     ratings_are_found_by_an_index_whatever_is_asked
 }
 
-fn of(target: &str, rating: &str) -> FeedbackQuery {
+fn rated_so(target: &str, rating: &str) -> FeedbackQuery {
     FeedbackQuery {
         target: Some(target.to_owned()),
         rating: (!rating.is_empty()).then(|| rating.to_owned()),
@@ -39,10 +39,10 @@ async fn ratings_are_listed_by_target_and_value(database: &TestStore) {
         orders.push(stored(&*database.store, &new, None).await);
     }
     let at = |places: &[usize]| places.iter().map(|place| orders[*place]).collect::<Vec<_>>();
-    assert_eq!(listed(database, of("INTERPRET", "")).await, at(&[5, 3, 0]));
-    assert_eq!(listed(database, of("INTERPRET", "GOOD")).await, at(&[5, 0]));
-    assert_eq!(listed(database, of("INTERPRET", "good")).await, [0; 0]);
-    assert_eq!(listed(database, of("TRIAGE", "")).await, at(&[4]));
+    assert_eq!(listed(database, rated_so("INTERPRET", "")).await, at(&[5, 3, 0]));
+    assert_eq!(listed(database, rated_so("INTERPRET", "GOOD")).await, at(&[5, 0]));
+    assert_eq!(listed(database, rated_so("INTERPRET", "good")).await, [0; 0]);
+    assert_eq!(listed(database, rated_so("TRIAGE", "")).await, at(&[4]));
     let kind = Some(emend_core::Kind::FewShotSet);
     assert_eq!(
         listed(database, FeedbackQuery { kind, ..query() }).await,
@@ -52,12 +52,12 @@ async fn ratings_are_listed_by_target_and_value(database: &TestStore) {
         kind,
         after: Some(emend_core::AcceptOrder(orders[5])),
         limit: 1,
-        ..of("INTERPRET", "")
+        ..rated_so("INTERPRET", "")
     };
     assert_eq!(listed(database, behind).await, at(&[3]));
     let of_other_kind = FeedbackQuery {
         kind: Some(emend_core::Kind::InvocationPhrase),
-        ..of("INTERPRET", "")
+        ..rated_so("INTERPRET", "")
     };
     assert_eq!(listed(database, of_other_kind).await, [0; 0]);
 }
@@ -96,7 +96,7 @@ async fn a_day_has_exactly_its_ratings_wherever_it_is(database: &TestStore) {
             from: Some(from),
             before: Some(before),
             limit: 1_000,
-            ..of(&target, "BAD")
+            ..rated_so(&target, "BAD")
         };
         assert_eq!(listed(database, asked.clone()).await, expected, "{date} {name}");
         // Page by page it is the same.
@@ -131,21 +131,21 @@ async fn ratings_are_found_by_an_index_whatever_is_asked(database: &TestStore) {
         stored(&*database.store, &new, None).await;
     }
     database.multiply(1_000).await;
-    let day = |of: FeedbackQuery| FeedbackQuery {
+    let day = |query: FeedbackQuery| FeedbackQuery {
         from: Some(now + SignedDuration::from_secs(500)),
         before: Some(now + SignedDuration::from_secs(550)),
-        ..of
+        ..query
     };
     let ratings = FeedbackQuery {
         kind: Some(emend_core::Kind::FewShotSet),
         ..query()
     };
     for (asked, index) in [
-        (of("INTERPRET", ""), "ratings_by_target"),
-        (of("INTERPRET", "BAD"), "ratings_by_value"),
+        (rated_so("INTERPRET", ""), "ratings_by_target"),
+        (rated_so("INTERPRET", "BAD"), "ratings_by_value"),
         (day(ratings), "ratings_by_time"),
-        (day(of("INTERPRET", "")), "ratings_by_time"),
-        (day(of("INTERPRET", "BAD")), "ratings_by_time"),
+        (day(rated_so("INTERPRET", "")), "ratings_by_time"),
+        (day(rated_so("INTERPRET", "BAD")), "ratings_by_time"),
     ] {
         for after in [None, Some(emend_core::AcceptOrder(i64::MAX))] {
             let asked = FeedbackQuery {

@@ -128,7 +128,7 @@ async fn labels_are_set_and_cleared(database: &TestStore) {
     }
     let many: Vec<_> = (0..MAX_TAGS).map(|number| format!("t{number}")).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
-    for (labelled, of) in [
+    for (labelled, label_change) in [
         (Labelled::TooMany, change(&rating, &many, &[], Some(true))),
         (Labelled::NotARating, change(&other, &["a"], &[], None)),
         (Labelled::NotFound, change(&feedback("b"), &["a"], &[], None)),
@@ -140,7 +140,11 @@ async fn labels_are_set_and_cleared(database: &TestStore) {
             },
         ),
     ] {
-        assert_eq!(store.label(&of).await.unwrap(), labelled, "{of:?}");
+        assert_eq!(
+            store.label(&label_change).await.unwrap(),
+            labelled,
+            "{label_change:?}"
+        );
     }
     assert!(
         !state(database, &rating).await.processed,
@@ -174,7 +178,7 @@ async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database:
     ]
     .map(|it| it.accepted.at)
     .into();
-    let of = |filter: RatingFilter| FeedbackQuery {
+    let with = |filter: RatingFilter| FeedbackQuery {
         search_ratings: Some(filter),
         ..query()
     };
@@ -194,18 +198,18 @@ async fn ratings_of_search_answers_are_listed_by_what_is_known_of_them(database:
         query_type: Some(name.to_owned()),
         ..RatingFilter::default()
     };
-    let all = of(RatingFilter::default());
+    let all = with(RatingFilter::default());
     for (asked, places) in [
         (all.clone(), &[3, 2, 1, 0][..]),
-        (of(value(Down)), &[2, 0]),
-        (of(value(Neutral)), &[3]),
-        (of(tag("a_b")), &[0]),
-        (of(tag("a-b")), &[1]),
-        (of(tag("x")), &[1]),
-        (of(tag("b")), &[]),
-        (of(processed(true)), &[1]),
-        (of(processed(false)), &[3, 2, 0]),
-        (of(query_type("SEMANTIC")), &[]),
+        (with(value(Down)), &[2, 0]),
+        (with(value(Neutral)), &[3]),
+        (with(tag("a_b")), &[0]),
+        (with(tag("a-b")), &[1]),
+        (with(tag("x")), &[1]),
+        (with(tag("b")), &[]),
+        (with(processed(true)), &[1]),
+        (with(processed(false)), &[3, 2, 0]),
+        (with(query_type("SEMANTIC")), &[]),
         (
             FeedbackQuery {
                 reporter: Some(emend_core::ReporterId::parse("jane").unwrap()),

@@ -205,7 +205,7 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
     searched(database, "A", &[(None, 30), (Some(0), 8), (Some(3), 2)]).await;
     searched(database, "B", &[(Some(0), 1), (Some(3), 9)]).await;
     searched(database, "C", &[(None, 5)]).await;
-    let of = |name: &str, queries, zero_hits, unknown_hits| Share {
+    let counted = |name: &str, queries, zero_hits, unknown_hits| Share {
         zero_hits,
         unknown_hits,
         ..share(name, 0, 0, 0, queries)
@@ -217,8 +217,12 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
     };
     let queries = queries(database);
     let stats = queries.stats(&all(), Some(&compared("B"))).await.unwrap();
-    assert_eq!(stats.total, of("", 55, 9, 35));
-    let (a, b, c) = (of("A", 40, 8, 30), of("B", 10, 1, 0), of("C", 5, 0, 5));
+    assert_eq!(stats.total, counted("", 55, 9, 35));
+    let (a, b, c) = (
+        counted("A", 40, 8, 30),
+        counted("B", 10, 1, 0),
+        counted("C", 5, 0, 5),
+    );
     assert_eq!(stats.by[&Dimension::Variant], [a.clone(), b, c.clone()]);
     let (share, interval) = a.zero_hit_interval().unwrap();
     assert!((share - 0.8).abs() < 1e-9 && interval.low < share && share < interval.high);
@@ -238,8 +242,8 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
     let store = database.sql();
     store.prune_counts(kept).await.unwrap();
     let stats = queries.stats(&all(), None).await.unwrap();
-    assert_eq!(stats.total, of("", 55, 9, 35));
-    assert_eq!(stats.by[&Dimension::Variant], [a, of("", 15, 1, 5)]);
+    assert_eq!(stats.total, counted("", 55, 9, 35));
+    assert_eq!(stats.by[&Dimension::Variant], [a, counted("", 15, 1, 5)]);
     assert_eq!(database.findings().await, []);
 }
 

@@ -65,7 +65,7 @@ impl Chance {
 type Recorded = (Timestamp, [String; 4]);
 
 /// Ratings and queries of some weeks, with everything that can become of them. Returns the queries.
-async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
+async fn record_weeks(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
     let (store, labels) = (&*database.store, database.sql());
     let erasures = database.sql();
     let mut now: Timestamp = "2026-01-04T20:00:00Z".parse().unwrap();
@@ -98,7 +98,7 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
         let ratings: Vec<_> = (0..chance.below(6))
             .map(|_| {
                 // At times of an earlier query, and of one person twice.
-                let of = if chance.once_in(5) {
+                let query = if chance.once_in(5) {
                     chance.below(number + 1)
                 } else {
                     number
@@ -106,7 +106,7 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
                 let rater = format!("r{}", chance.below(8));
                 let session = format!("s{}", chance.below(20));
                 let value = [SearchRating::Down, SearchRating::Neutral, SearchRating::Up][chance.below(3)];
-                search_rated([&rater, &session, ""], &format!("q{of}"), value)
+                search_rated([&rater, &session, ""], &format!("q{query}"), value)
             })
             .collect();
         inserted(store, &ratings, None).await;
@@ -121,12 +121,12 @@ async fn happen(database: &TestStore, chance: &Chance) -> Vec<Recorded> {
             continue;
         }
         let any = &all[chance.below(all.len())];
-        let what = chance.below(6);
-        if what == 0 {
+        let chosen = chance.below(6);
+        if chosen == 0 {
             erasures.redact(&[redaction(any.id)]).await.unwrap();
-        } else if what == 1 {
+        } else if chosen == 1 {
             store.retract(&retraction(any.id, "a slip"), None).await.unwrap();
-        } else if what < 4 {
+        } else if chosen < 4 {
             let labels_set = LabelChange {
                 namespace: namespace(),
                 id: any.id,
@@ -267,7 +267,7 @@ fn near(one: f64, other: f64) -> bool {
 async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore) {
     let seed = std::env::var("EMEND_TEST_SEED").map_or(20_260_104, |seed| seed.parse().unwrap());
     println!("EMEND_TEST_SEED={seed}");
-    let recordings = happen(database, &Chance(Entropy::seeded(seed))).await;
+    let recordings = record_weeks(database, &Chance(Entropy::seeded(seed))).await;
     let all = StatsFilter {
         namespace: namespace(),
         from: None,
@@ -308,11 +308,11 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
             for (name, queries) in searched(&recordings, &filter, place) {
                 names.entry(name).or_default().1 = queries;
             }
-            let told = stats.by[&dimension].iter();
-            let told: BTreeMap<_, _> = told
+            let reported = stats.by[&dimension].iter();
+            let reported: BTreeMap<_, _> = reported
                 .map(|share| (share.name.clone(), (counts_of(share), share.queries)))
                 .collect();
-            assert_eq!(told, names, "{dimension:?} of {filter:?}");
+            assert_eq!(reported, names, "{dimension:?} of {filter:?}");
             for share in &stats.by[&dimension] {
                 let Some((negative, interval)) = share.interval() else {
                     assert_eq!(share.ratings, 0);
@@ -325,9 +325,9 @@ async fn statistics_are_what_is_recomputed_from_the_export(database: &TestStore)
                 assert!(near(interval.low, low) && near(interval.high, high), "{share:?}");
             }
         }
-        let of = |variant: &str| counted(rows.iter().filter(|row| row["variant"] == variant));
+        let counts = |variant: &str| counted(rows.iter().filter(|row| row["variant"] == variant));
         let comparison = stats.comparison.unwrap();
-        let p = p_value(of("A"), of("B"));
+        let p = p_value(counts("A"), counts("B"));
         assert!(near(comparison.p_value.unwrap(), p), "{comparison:?}, {p}");
     }
     assert!(least >= 20, "too few ratings to say anything: {least}");

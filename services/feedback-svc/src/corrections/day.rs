@@ -101,8 +101,8 @@ mod tests {
             ),
         ] {
             let bounds = bounds(date(day).unwrap(), &time_zone(zone).unwrap()).unwrap();
-            let said = (bounds.0.to_string(), bounds.1.to_string());
-            assert_eq!(said, (from.to_owned(), before.to_owned()), "{day} {zone}");
+            let bounds = (bounds.0.to_string(), bounds.1.to_string());
+            assert_eq!(bounds, (from.to_owned(), before.to_owned()), "{day} {zone}");
         }
     }
 

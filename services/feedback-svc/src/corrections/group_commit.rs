@@ -214,8 +214,8 @@ impl CommitWorker {
             return false;
         };
         let (mut items, mut askers) = (Vec::new(), Vec::with_capacity(group.len()));
-        for QueuedCall { request, asker } in group {
-            askers.push((request.len(), asker));
+        for QueuedCall { request, responder } in group {
+            askers.push((request.len(), responder));
             items.extend(request);
         }
         if items.is_empty() {
@@ -224,9 +224,9 @@ impl CommitWorker {
         fail_points::GROUP_TAKEN.pass();
         let mut results = self.commit(items).await.into_iter();
         fail_points::GROUP_HANDED_OVER.pass();
-        for (count, asker) in askers {
+        for (count, responder) in askers {
             // The caller may be gone; its items are stored all the same.
-            asker.tell(results.by_ref().take(count).collect());
+            responder.tell(results.by_ref().take(count).collect());
         }
         true
     }
@@ -259,7 +259,7 @@ impl CommitWorker {
             self.ratings.failed(&items);
             return vec![Err(error.into())];
         }
-        if let Some(nothing_helps) = error.of_everything() {
+        if let Some(nothing_helps) = error.group_error() {
             if let Some(left_out) = LOGGED.due() {
                 tracing::warn!(%error, items = items.len(), left_out, "a group could not be stored");
             }

@@ -107,17 +107,17 @@ impl Standings {
     /// What has become of a feedback with this outcome, if learning-svc has said.
     pub(crate) fn of(&self, feedback: &Feedback, outcome: &pb::Outcome) -> Option<pb::Standing> {
         let mut now = self.0.get(&feedback.id)?.clone();
-        let told = match &outcome.effects[..] {
+        let evaluated = match &outcome.effects[..] {
             [] => std::slice::from_ref(outcome),
             effects => effects,
         };
-        let mut effects = Vec::with_capacity(told.len());
-        for effect in told {
+        let mut effects = Vec::with_capacity(evaluated.len());
+        for effect in evaluated {
             let place = now.iter().position(|now| now.candidate_id == effect.candidate_id);
             if let Some(place) = place {
                 effects.push(now.remove(place));
             } else if is_final(effect) {
-                effects.push(as_told(effect));
+                effects.push(as_evaluated(effect));
             }
         }
         effects.append(&mut now);
@@ -140,7 +140,7 @@ fn is_final(effect: &pb::Outcome) -> bool {
     effect.state() == pb::OutcomeState::Refused || effect.reason == Reason::Retracted.name()
 }
 
-fn as_told(effect: &pb::Outcome) -> pb::Standing {
+fn as_evaluated(effect: &pb::Outcome) -> pb::Standing {
     pb::Standing {
         state: effect.state,
         reason: effect.reason.clone(),
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    fn told(candidate: &str, state: pb::OutcomeState) -> pb::Outcome {
+    fn evaluated(candidate: &str, state: pb::OutcomeState) -> pb::Outcome {
         pb::Outcome {
             candidate_id: candidate.to_owned(),
             state: state.into(),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     /// What is said of a feedback with this outcome once learning-svc has answered this.
-    fn said(feedback: &Feedback, outcome: &pb::Outcome, now: &[pb::Standing]) -> Option<pb::Standing> {
+    fn standing_of(feedback: &Feedback, outcome: &pb::Outcome, now: &[pb::Standing]) -> Option<pb::Standing> {
         Standings([(feedback.id, now.to_vec())].into()).of(feedback, outcome)
     }
 
@@ -231,12 +231,12 @@ mod tests {
 
     #[test]
     fn nothing_is_said_unless_learning_svc_has_answered_and_knows_it() {
-        let (feedback, outcome) = (stored(), told("a", Applied));
+        let (feedback, outcome) = (stored(), evaluated("a", Applied));
         assert_eq!(Standings::default().of(&feedback, &outcome), None);
-        assert_eq!(said(&feedback, &outcome, &[]), None);
+        assert_eq!(standing_of(&feedback, &outcome, &[]), None);
         let standing = now("a", Pending, 0);
         assert_eq!(
-            said(&feedback, &outcome, std::slice::from_ref(&standing)),
+            standing_of(&feedback, &outcome, std::slice::from_ref(&standing)),
             Some(standing)
         );
     }
@@ -244,11 +244,15 @@ mod tests {
     #[test]
     fn the_least_advanced_effect_decides_and_what_was_refused_stays_refused() {
         let outcome = pb::Outcome {
-            effects: vec![told("a", Pending), told("b", Refused), told("c", Applied)],
-            ..told("a", Refused)
+            effects: vec![
+                evaluated("a", Pending),
+                evaluated("b", Refused),
+                evaluated("c", Applied),
+            ],
+            ..evaluated("a", Refused)
         };
         let effects = [now("c", Pending, 0), now("a", Applied, 7)];
-        let standing = said(&stored(), &outcome, &effects).unwrap();
+        let standing = standing_of(&stored(), &outcome, &effects).unwrap();
         assert_eq!((standing.state(), standing.revision), (Refused, 7));
         assert_eq!(standing.message, "1 of 3 apply. b as it was.");
         let states: Vec<_> = standing
@@ -259,7 +263,7 @@ mod tests {
         assert_eq!(states, [("a", Applied), ("b", Refused), ("c", Pending)]);
         // The outcome of a retraction need not name every effect.
         let effects = [now("a", Applied, 7), now("c", Pending, 0)];
-        let standing = said(&stored(), &told("", Pending), &effects).unwrap();
+        let standing = standing_of(&stored(), &evaluated("", Pending), &effects).unwrap();
         assert_eq!((standing.state(), standing.effects.len()), (Pending, 2));
     }
 
@@ -267,13 +271,13 @@ mod tests {
     fn of_what_was_a_users_own_nothing_is_left_once_the_user_has_been_erased() {
         let mut feedback = stored();
         feedback.submission.scope = Scope::User;
-        assert_eq!(said(&feedback, &told("a", Applied), &[]), None);
+        assert_eq!(standing_of(&feedback, &evaluated("a", Applied), &[]), None);
         feedback.redaction = Some(Redaction {
             at: Timestamp::UNIX_EPOCH,
             voter: VoterKey(uuid::Uuid::nil()),
             identified: true,
         });
-        let standing = said(&feedback, &told("a", Applied), &[]).unwrap();
+        let standing = standing_of(&feedback, &evaluated("a", Applied), &[]).unwrap();
         assert_eq!(
             (standing.state(), &*standing.reason),
             (pb::OutcomeState::NoEffect, "ERASED")

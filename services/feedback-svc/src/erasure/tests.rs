@@ -19,8 +19,8 @@ use feedback_store::{
         settings::{Change, SettingsUpdate},
     },
     testing::{
-        Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
-        with_request_id,
+        Backend, TestStore, feedback, lease, namespace, new_feedback, outcome, retraction, stored,
+        submission, with_request_id,
     },
 };
 use prost::Message as _;
@@ -132,7 +132,7 @@ fn origin() -> Origin {
 fn said_by(reporter: &str, phrase: &str) -> NewFeedback {
     let mut submission = submission(phrase);
     submission.reporter = Reporter::parse(reporter, "s", "web", "k").unwrap();
-    of(submission, &Caller::parse("web").unwrap())
+    new_feedback(submission, &Caller::parse("web").unwrap())
 }
 
 async fn erase(erasures: &Erasures, reporter: &str, patience: Duration) -> Erased {
@@ -206,7 +206,7 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         correction: rated.unwrap(),
         ..submission("a")
     };
-    let new = of(cleaned(submission).0, &Caller::parse("web").unwrap());
+    let new = new_feedback(cleaned(submission).0, &Caller::parse("web").unwrap());
     stored(&*database.store, &new, None).await;
     let found = database
         .store
@@ -215,8 +215,8 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
         .unwrap()
         .unwrap();
     assert_eq!(found.submission, new.submission, "its texts are read with it");
-    let said = &found.submission.correction.rating().unwrap().texts;
-    assert_eq!(said.output, "secret output of [email]");
+    let texts = &found.submission.correction.rating().unwrap().texts;
+    assert_eq!(texts.output, "secret output of [email]");
     // What each database calls the ledger's rows that contain "secret".
     let update = "UPDATE feedback_status SET redacted_by = NULL WHERE accept_order IN (SELECT accept_order FROM feedback WHERE ";
     let [sqlite, postgres] = [
@@ -259,7 +259,7 @@ async fn a_redaction_erases_what_a_rating_says_and_keeps_that_it_was_given(datab
 async fn pending_events_lose_their_personal_parts_and_keep_the_voter(database: &TestStore) {
     let mut own = submission("a");
     own.scope = Scope::User;
-    let new = of(own, &Caller::parse("web").unwrap());
+    let new = new_feedback(own, &Caller::parse("web").unwrap());
     stored(&*database.store, &new, None).await;
     database
         .store

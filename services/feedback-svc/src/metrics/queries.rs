@@ -103,9 +103,9 @@ pub(crate) struct QueryMetrics {
 impl QueryMetrics {
     pub(super) fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
-        for what in [Recorded::Query, Recorded::Interaction] {
-            Self::of(&own.recorded, what);
-            Self::of(&own.written, what);
+        for kind in [Recorded::Query, Recorded::Interaction] {
+            Self::of(&own.recorded, kind);
+            Self::of(&own.written, kind);
         }
         for reason in Dropped::ALL {
             own.dropped(reason, 0);
@@ -118,13 +118,13 @@ impl QueryMetrics {
         own
     }
 
-    fn of(family: &Family<Labels<1>, Counter>, what: Recorded) -> Counter {
-        family.get_or_create_owned(&[("what", what.name())])
+    fn of(family: &Family<Labels<1>, Counter>, kind: Recorded) -> Counter {
+        family.get_or_create_owned(&[("what", kind.name())])
     }
 
     /// Counts one that waits to be stored.
-    pub(crate) fn recorded(&self, what: Recorded) {
-        Self::of(&self.recorded, what).inc();
+    pub(crate) fn recorded(&self, kind: Recorded) {
+        Self::of(&self.recorded, kind).inc();
     }
 
     /// Counts what is stored.

@@ -24,7 +24,7 @@ pub(crate) enum Verdict {
 }
 
 /// The verdict on one answer.
-pub(crate) fn of(result: EventResult) -> Verdict {
+pub(crate) fn judge(result: EventResult) -> Verdict {
     match result.result {
         Some(event_result::Result::Outcome(outcome)) => {
             Verdict::Delivered(EncodedOutcome(Bytes::from(outcome.encode_to_vec())))
@@ -105,7 +105,7 @@ mod tests {
             Code::Unimplemented,
         ] {
             assert!(
-                matches!(of(error(code)), Verdict::Never(refusal, None) if refusal.code == i32::from(code))
+                matches!(judge(error(code)), Verdict::Never(refusal, None) if refusal.code == i32::from(code))
             );
         }
         for code in [
@@ -115,9 +115,9 @@ mod tests {
             Code::ResourceExhausted,
             Code::Unauthenticated,
         ] {
-            assert!(matches!(of(error(code)), Verdict::Again(..)), "{code:?}");
+            assert!(matches!(judge(error(code)), Verdict::Again(..)), "{code:?}");
         }
-        assert!(matches!(of(EventResult::default()), Verdict::Again(..)));
+        assert!(matches!(judge(EventResult::default()), Verdict::Again(..)));
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
             event_id: String::new(),
             result: Some(event_result::Result::Outcome(outcome.clone())),
         };
-        let Verdict::Delivered(encoded) = of(result) else {
+        let Verdict::Delivered(encoded) = judge(result) else {
             panic!("not delivered")
         };
         assert_eq!(Outcome::decode(&*encoded.0), Ok(outcome));

@@ -92,7 +92,7 @@ fn begin_spans(batch: &[Leased]) -> Vec<Option<Pending>> {
 fn end_spans(spans: Vec<Option<Pending>>, results: &[EventResult]) {
     let spans = spans
         .into_iter()
-        .map(|span| span.map_or_else(Span::none, Pending::happened));
+        .map(|span| span.map_or_else(Span::none, Pending::confirm));
     let spans: Vec<_> = spans.collect();
     span::link_batch(&spans);
     for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {
@@ -409,7 +409,7 @@ impl Relay {
                 fail_points::BATCH_ANSWERED.pass();
                 let answered = batch
                     .into_iter()
-                    .zip(results.into_iter().map(verdict::of))
+                    .zip(results.into_iter().map(verdict::judge))
                     .collect();
                 self.settle(answered).await
             }
@@ -446,7 +446,7 @@ impl Relay {
                     answered.extend(
                         results
                             .into_iter()
-                            .map(|result| (leased.clone(), verdict::of(result))),
+                            .map(|result| (leased.clone(), verdict::judge(result))),
                     );
                 }
                 Err(DeliveryError::Refused { code, message }) => {

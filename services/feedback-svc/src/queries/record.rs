@@ -49,7 +49,7 @@ impl Record {
     fn kib(&self) -> usize {
         let bytes = match self {
             Self::Query(new) => {
-                let query = &new.what;
+                let query = &new.item;
                 let results = query.top_results.iter();
                 query.query_text.len()
                     + query.answer_text.len()
@@ -58,12 +58,12 @@ impl Record {
                         .map(|one| one.title.len() + one.object_id.len())
                         .sum::<usize>()
             }
-            Self::Interaction(new) => new.what.object_id.len(),
+            Self::Interaction(new) => new.item.object_id.len(),
         };
         1 + bytes / 1024
     }
 
-    fn what(&self) -> Recorded {
+    fn item(&self) -> Recorded {
         match self {
             Self::Query(_) => Recorded::Query,
             Self::Interaction(_) => Recorded::Interaction,
@@ -171,7 +171,7 @@ impl Recorder {
             .places
             .try_acquire_many(client.clone(), record.kib())
             .ok_or(Dropped::QueueFull)?;
-        let what = record.what();
+        let item = record.item();
         let queued = Queued {
             record,
             received: Instant::now(),
@@ -183,7 +183,7 @@ impl Recorder {
             self.metrics.queued.dec();
             return Err(Dropped::Stopping);
         }
-        self.metrics.recorded(what);
+        self.metrics.recorded(item);
         Ok(())
     }
 }
@@ -219,7 +219,7 @@ impl RecordWorker {
             places.push(one.place);
             match one.record {
                 Record::Query(new) => {
-                    let words = terms(&new.what.query_text);
+                    let words = terms(&new.item.query_text);
                     received.0.push(one.received);
                     group.queries.push((*new, words));
                 }

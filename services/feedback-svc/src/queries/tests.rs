@@ -20,7 +20,7 @@ fn clicked(number: u32) -> Record {
     Record::Interaction(Box::new(New {
         namespace: namespace(),
         caller: Caller::anonymous(),
-        what: Interaction {
+        item: Interaction {
             query_id: QueryId::parse("q-1").unwrap(),
             object_id: format!("card-{number}"),
             action: "click".into(),

@@ -46,14 +46,12 @@ pub(crate) fn export(request: &pb::ExportFeedbackRequest) -> Result<Export, Viol
     let default = pb::SearchRatingFilter::default();
     let filter = rating_filter(request.search_ratings.as_ref().unwrap_or(&default));
     let filter = violations.part("search_ratings", filter);
-    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
-    let from = violations.check("received_from", time(&request.received_from));
-    let before = violations.check("received_before", time(&request.received_before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("received_before", "must be later than received_from");
-    }
+    let period = parse::period(
+        "received",
+        request.received_from.as_ref(),
+        request.received_before.as_ref(),
+    );
+    let period = violations.part("", period);
     let format = match pb::ExportFormat::try_from(request.format) {
         Ok(pb::ExportFormat::Csv) => Ok(Format::Csv),
         Ok(pb::ExportFormat::Jsonl) => Ok(Format::Jsonl),
@@ -64,6 +62,7 @@ pub(crate) fn export(request: &pb::ExportFeedbackRequest) -> Result<Export, Viol
     };
     let format = violations.check("format", format);
     let parsed = (|| {
+        let (from, before) = period?;
         let query = FeedbackQuery {
             namespace: namespace?,
             reporter: None,
@@ -75,8 +74,8 @@ pub(crate) fn export(request: &pb::ExportFeedbackRequest) -> Result<Export, Viol
                 ..filter?
             }),
             delivery: None,
-            from: from?,
-            before: before?,
+            from,
+            before,
             after: None,
             limit: 0,
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use emend_core::{Caller, RatingClass, ratings::OwnTarget, search::SearchRating};
-use emend_proto::feedback::v1 as pb;
 use feedback_store::{
     ports::Inserted,
     records::{
@@ -14,7 +13,7 @@ use feedback_store::{
 };
 use tokio::time::Duration;
 
-use crate::settings::{NamespaceSettings, grpc};
+use crate::settings::NamespaceSettings;
 
 fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
     SettingsUpdate {
@@ -102,36 +101,4 @@ async fn on_postgres() {
         each_change_is_a_version_and_an_old_etag_is_refused(&database).await;
         database.close().await;
     }
-}
-
-#[test]
-fn every_violation_of_an_update_is_named_with_its_bound() {
-    let request = pb::UpdateSettingsRequest {
-        settings: Some(pb::Settings {
-            namespace: "Not a namespace".into(),
-            personal_retention: Some(prost_types::Duration { seconds: 5, nanos: 0 }),
-            ..pb::Settings::default()
-        }),
-        update_mask: Some(prost_types::FieldMask {
-            paths: vec!["retention".into()],
-        }),
-        on_behalf_of: "x".repeat(129),
-        ..pb::UpdateSettingsRequest::default()
-    };
-    let violations = grpc::update(&Caller::anonymous(), &request)
-        .unwrap_err()
-        .into_vec();
-    let fields: Vec<&str> = violations
-        .iter()
-        .map(|violation| violation.field.as_str())
-        .collect();
-    assert_eq!(
-        fields,
-        [
-            "update_mask",
-            "settings.namespace",
-            "settings.personal_retention",
-            "on_behalf_of"
-        ]
-    );
 }

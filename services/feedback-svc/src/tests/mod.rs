@@ -52,13 +52,16 @@ use crate::{Config, Handle, outbox::config::RelayConfig, start};
 pub(super) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits for a condition, for a bounded time.
-pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
+pub(super) async fn eventually<F: Future<Output = bool>>(expectation: &str, condition: impl Fn() -> F) {
     let met = async {
         while !condition().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(timeout(SOON, met).await.is_ok(), "not within {SOON:?}: {what}");
+    assert!(
+        timeout(SOON, met).await.is_ok(),
+        "not within {SOON:?}: {expectation}"
+    );
 }
 
 /// A database for services, kept across their restarts.

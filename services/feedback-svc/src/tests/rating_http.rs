@@ -53,7 +53,7 @@ impl Answer {
     fn header(&self, name: &str) -> Option<&str> {
         self.head
             .lines()
-            .find_map(|line| line.split_once(": ").filter(|(of, _)| *of == name))
+            .find_map(|line| line.split_once(": ").filter(|(known, _)| *known == name))
             .map(|(_, value)| value)
     }
 

@@ -53,7 +53,7 @@ pub fn submission(phrase: &str) -> Submission {
 
 /// Feedback on a phrase, ready to be stored.
 pub fn feedback(phrase: &str) -> NewFeedback {
-    of(
+    new_feedback(
         submission(phrase),
         &Caller::parse("web").expect("it works for tests"),
     )
@@ -62,7 +62,7 @@ pub fn feedback(phrase: &str) -> NewFeedback {
 /// Feedback whose request has an id.
 pub fn with_request_id(phrase: &str, request_id: &str) -> NewFeedback {
     let request_id = Some(RequestId::parse(request_id).expect("it works for tests"));
-    of(
+    new_feedback(
         Submission {
             request_id,
             ..submission(phrase)
@@ -72,7 +72,7 @@ pub fn with_request_id(phrase: &str, request_id: &str) -> NewFeedback {
 }
 
 /// A submission of this caller, ready to be stored.
-pub fn of(submission: Submission, caller: &Caller) -> NewFeedback {
+pub fn new_feedback(submission: Submission, caller: &Caller) -> NewFeedback {
     let entropy = Entropy::system();
     let (id, event_id) = (FeedbackId(entropy.uuid_v4()), EventId(entropy.uuid_v4()));
     let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -102,7 +102,7 @@ pub fn rated(target: &str, value: &str) -> NewFeedback {
         correction: Correction::parse_rating(fields).expect("it works for tests"),
         ..submission("unused")
     };
-    of(submission, &Caller::anonymous())
+    new_feedback(submission, &Caller::anonymous())
 }
 
 /// A rating of what a search returned, by this reporter, of this query.
@@ -114,7 +114,7 @@ pub fn search_rated(reporter: [&str; 3], query_id: &str, rating: SearchRating) -
         correction: Correction::SearchRating(rating),
         ..submission("unused")
     };
-    of(submission, &Caller::parse("web").expect("it works for tests"))
+    new_feedback(submission, &Caller::parse("web").expect("it works for tests"))
 }
 
 /// A retraction, ready to be stored.

@@ -6,12 +6,15 @@
 
 use emend_base::Error;
 use emend_core::{
-    Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, candidate::Reason,
+    Candidate, ContestId, Event, Kind, ResourceKey, Revision, Status, Target, Violations, candidate::Reason,
     evidence::EvidenceId,
 };
 use learning_store::{
     actor::Actor,
-    evidence::graph::{By, Upsert, Upserted},
+    evidence::{
+        disagreements::{Disagreement, Part, Why},
+        graph::{By, Upsert, Upserted},
+    },
 };
 
 use crate::{
@@ -96,7 +99,8 @@ impl Evidence {
     async fn try_upsert_evidence(&self, upsert: &Upsert, replaced: Option<&By>) -> Result<Upserted, Failure> {
         let mut tx = self.store.begin().await?;
         let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
-        let upserted = evidence.upsert(upsert, replaced).await?.map_err(Error::from)?;
+        let upserted = evidence.upsert(upsert, replaced).await?;
+        let upserted = upserted.map_err(|found| Error::from(violations(&found)))?;
         tx.commit().await?;
         Ok(upserted)
     }
@@ -156,5 +160,80 @@ impl Evidence {
         }
         let written = self.decisions.commit(tx, &mut unit).await?;
         Ok((arrived, written.revisions.last()))
+    }
+}
+
+/// What is wrong with an upsert that disagrees with what is known, by the fields of the request.
+fn violations(found: &[Disagreement]) -> Violations {
+    let mut violations = Violations::new();
+    for Disagreement { part, index, why } in found {
+        let (field, keeps) = match part {
+            Part::PageHost => (format!("pages[{index}].domain"), "a page keeps its domain"),
+            Part::FragmentPage => (format!("fragments[{index}].page_id"), "a fragment keeps its page"),
+            Part::ClaimPage => (format!("claims[{index}].page_id"), "a claim keeps its page"),
+            Part::EdgeSource => (format!("edges[{index}].source"), "an edge keeps its ends"),
+            Part::EdgeTarget => (format!("edges[{index}].target"), "an edge keeps its ends"),
+        };
+        let wrong = match why {
+            Why::Unknown(node) => format!("is not known, and not in this request: {node}"),
+            Why::OtherHost { before } => {
+                format!("must be as before, {before}, unless `replace` is set: {keeps}")
+            }
+            Why::Other => format!("must be as before, unless `replace` is set: {keeps}"),
+            Why::OtherSort => "must be a node of the same sort as before".to_owned(),
+        };
+        violations.add(field, wrong);
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::evidence::{EvidenceId, NodeRef, NodeType};
+
+    use super::*;
+
+    #[test]
+    fn what_disagrees_is_told_by_its_field_and_what_it_was() {
+        let id = EvidenceId::parse("p9").unwrap();
+        let sort = NodeType::Page;
+        let before = "a.example".to_owned();
+        for (part, why, field, wrong) in [
+            (
+                Part::PageHost,
+                Why::OtherHost { before },
+                "pages[2].domain",
+                "must be as before, a.example, unless `replace` is set: a page keeps its domain",
+            ),
+            (
+                Part::ClaimPage,
+                Why::Unknown(NodeRef { sort, id }),
+                "claims[2].page_id",
+                "is not known, and not in this request: page:p9",
+            ),
+            (
+                Part::FragmentPage,
+                Why::Other,
+                "fragments[2].page_id",
+                "must be as before, unless `replace` is set: a fragment keeps its page",
+            ),
+            (
+                Part::EdgeSource,
+                Why::Other,
+                "edges[2].source",
+                "must be as before, unless `replace` is set: an edge keeps its ends",
+            ),
+            (
+                Part::EdgeTarget,
+                Why::OtherSort,
+                "edges[2].target",
+                "must be a node of the same sort as before",
+            ),
+        ] {
+            let mut told = Violations::new();
+            told.add(field, wrong);
+            let index = 2;
+            assert_eq!(violations(&[Disagreement { part, index, why }]), told);
+        }
     }
 }

@@ -32,6 +32,7 @@ fn model(server: &Server, waiting: &Arc<Fake>) -> Model {
         key: Some(bearer(" secret-key\n").unwrap()),
         timeout: TIMEOUT,
         attempts: 3,
+        parameters: r#"{"max_tokens": 400}"#.parse().unwrap(),
     };
     let waiting: Arc<dyn Timer> = Arc::clone(waiting) as _;
     Model::new(&endpoint, waiting, Entropy::seeded(7))
@@ -91,6 +92,8 @@ async fn a_model_is_asked_with_its_key_and_answers_a_prompt() {
     assert!(head.contains("authorization: Bearer secret-key"), "{head}");
     let body: Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["model"], "small-1");
+    assert_eq!(body["max_tokens"], 400);
+    assert_eq!(body["response_format"]["type"], "json_schema");
     assert_eq!(body["messages"][0]["role"], "system");
     let quoted = body["messages"][1]["content"].as_str().unwrap();
     assert!(quoted.contains("Issues:\n```\nsays nothing\n```"), "{quoted}");
@@ -100,25 +103,59 @@ async fn a_model_is_asked_with_its_key_and_answers_a_prompt() {
 async fn whatever_an_endpoint_does_is_said() {
     let status = |status, header: &str| Reply::Status(status, header.to_owned(), "");
     // What is answered first, how often, and what comes of it.
-    let cases: [(Reply, usize, Result<(), &str>); 13] = [
+    let cases: [(Reply, usize, Result<(), &str>); 16] = [
         (status(429, "retry-after: 7\r\n"), 1, Ok(())),
         (status(503, ""), 2, Ok(())),
         (Reply::Close, 1, Ok(())),
         (Reply::CloseWithin, 1, Ok(())),
-        (
-            status(500, ""),
-            3,
-            Err("unavailable: the model's endpoint: answered 500"),
-        ),
         (
             status(429, "retry-after: 999\r\n"),
             1,
             Err("asks to wait 999s; at most 120s are waited"),
         ),
         (
-            status(401, ""),
+            Reply::Status(
+                401,
+                String::new(),
+                "{\"error\": {\"message\": \"Incorrect API key provided:\\n secret-key.\"}}",
+            ),
             1,
-            Err("can't be used: the model's endpoint: answered 401"),
+            Err(
+                "refuses the request: the model's endpoint: answered 401 Unauthorized: Incorrect API key provided: [key].",
+            ),
+        ),
+        (
+            Reply::Status(
+                404,
+                String::new(),
+                "{\"error\": \"model \\\"small-1\\\" not found\"}",
+            ),
+            1,
+            Err(
+                "refuses the request: the model's endpoint: answered 404 Not Found: model \"small-1\" not found",
+            ),
+        ),
+        (
+            Reply::Status(
+                400,
+                String::new(),
+                "{\"detail\": [{\"msg\": \"max_tokens is too large\"}]}",
+            ),
+            3,
+            Err(
+                "refuses the request: the model's endpoint: answered 400 Bad Request: max_tokens is too large",
+            ),
+        ),
+        // The format alone is what it does not know: asked without, it answers.
+        (
+            Reply::Status(400, String::new(), "'response_format' is not supported"),
+            1,
+            Ok(()),
+        ),
+        (
+            Reply::Status(500, String::new(), "<html><h1>Internal Server Error</h1>"),
+            3,
+            Err("unavailable: the model's endpoint: answered 500 Internal Server Error (attempt 3 of 3)"),
         ),
         (
             Reply::Huge,
@@ -133,9 +170,13 @@ async fn whatever_an_endpoint_does_is_said() {
         (
             Reply::Json(json!({"choices": []})),
             1,
-            Err("no choice with a text"),
+            Err("answered no choice with a text"),
         ),
-        (says("Sure! Here it is."), 1, Err("not the JSON object asked for")),
+        (
+            says("Sure! Here it is."),
+            1,
+            Err("not the JSON object asked for: there is none in it"),
+        ),
         (says("{\"prompt\": \"x\"}"), 1, Err("missing field `reason`")),
         (
             says("{\"prompt\": \"x\", \"reason\": \"\"}"),
@@ -171,6 +212,94 @@ async fn whatever_an_endpoint_does_is_said() {
             assert_eq!(waiting.waits(), [Duration::from_secs(7)]);
         }
     }
+}
+
+#[tokio::test]
+async fn what_models_say_around_the_json_is_passed_over() {
+    let object = "{\"prompt\": \"Better.\", \"reason\": \"It is {short}.\"}";
+    let content = |content: Value| Reply::Json(json!({"choices": [{"message": {"content": content}}]}));
+    for answer in [
+        says(&format!(
+            "Sure, here it is:\n\n```json\n{object}\n```\nAnything else?"
+        )),
+        says(&format!(
+            "<think>A first try: {{\"prompt\": \"Bad.\", \"reason\": \"x\"}} no.</think>\n{object}"
+        )),
+        says(&format!(
+            "The set {{a}} of {{\"unrelated\": 1}} and {object} and {{\"more\": 2}}"
+        )),
+        content(json!([
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+            {"type": "text", "text": &object[..9]},
+            {"type": "text", "text": &object[9..]},
+        ])),
+    ] {
+        let reply = answer.clone();
+        let server = Server::start(move |_| reply.clone()).await;
+        let waiting = Arc::new(Fake::new(TIMEOUT, false));
+        let improved = model(&server, &waiting).improve(&material()).await.unwrap();
+        assert_eq!(improved.text, "Better.", "{answer:?}");
+        assert_eq!(improved.reason, "It is {short}.");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_refused_a_format_is_asked_without_it_from_then_on() {
+    let server = Server::start(|_| says("{\"prompt\": \"Better.\", \"reason\": \"It is.\"}")).await;
+    let waiting = Arc::new(Fake::new(TIMEOUT, false));
+    let with_formats = model(&server, &waiting);
+    with_formats.improve(&material()).await.unwrap();
+    with_formats.improve(&material()).await.unwrap();
+    let asks_for_format = |asked: &String| asked.contains("response_format");
+    assert!(server.asked().iter().all(asks_for_format));
+
+    let answers = AtomicUsize::new(0);
+    let server = Server::start(move |_| {
+        if answers.fetch_add(1, Ordering::Relaxed) == 0 {
+            Reply::Status(400, String::new(), "unknown field response_format")
+        } else {
+            says("{\"prompt\": \"Better.\", \"reason\": \"It is.\"}")
+        }
+    })
+    .await;
+    let without_formats = model(&server, &waiting);
+    without_formats.improve(&material()).await.unwrap();
+    without_formats.improve(&material()).await.unwrap();
+    let asked: Vec<bool> = server.asked().iter().map(asks_for_format).collect();
+    assert_eq!(asked, [true, false, false]);
+}
+
+#[tokio::test]
+async fn one_bad_suggestion_leaves_the_good_ones() {
+    let suggestion = |kind: &str, value: Value| {
+        json!({"type": kind, "value": value, "reason": "seen twice", "source_type": "GITHUB", "source_id": "r1",
+               "confidence": 0.5})
+    };
+    let answer = json!({"suggestions": [
+        suggestion("ADD_TECHNOLOGY", json!("Rust")),
+        suggestion("ADD_HOBBY", json!("chess")),
+        {"type": "ADD_GOAL"},
+        suggestion("ADD_GOAL", json!("Go")),
+    ]});
+    let server = Server::start(move |_| says(&answer.to_string())).await;
+    let waiting = Arc::new(Fake::new(TIMEOUT, false));
+    let made = model(&server, &waiting).suggest(&activities()).await.unwrap();
+    let entries: Vec<String> = made
+        .usable
+        .iter()
+        .map(|made| format!("{:?}", made.entry))
+        .collect();
+    assert!(
+        entries[0].contains("Rust") && entries[1].contains("Go"),
+        "{entries:?}"
+    );
+    assert_eq!(
+        made.unusable,
+        [
+            "suggestions[1] has the type \"ADD_HOBBY\"",
+            "suggestions[2] missing field `value`",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -226,7 +355,7 @@ async fn suggestions_are_of_given_activities_and_fit_their_types() {
         let waiting = Arc::new(Fake::new(TIMEOUT, false));
         let made = model(&server, &waiting).suggest(&activities()).await;
         match (made, expected) {
-            (Ok(made), Ok(confidence)) => assert_eq!(made[0].confidence, confidence),
+            (Ok(made), Ok(confidence)) => assert_eq!(made.usable[0].confidence, confidence),
             (Err(error), Err(message)) => assert!(error.to_string().contains(message), "{error}"),
             (made, _) => panic!("{answer}: {made:?}"),
         }
@@ -235,7 +364,7 @@ async fn suggestions_are_of_given_activities_and_fit_their_types() {
 
 #[tokio::test]
 async fn a_run_is_what_the_model_makes_of_the_input() {
-    let server = Server::start(|_| says(" A quiet day.\n")).await;
+    let server = Server::start(|_| says("<think>\nWhat day?\n</think>\n A quiet day.\n")).await;
     let waiting = Arc::new(Fake::new(TIMEOUT, false));
     let made = model(&server, &waiting).run("Summarise.", "the day").await;
     assert_eq!(made, Some(Ok("A quiet day.".into())));

@@ -4,7 +4,10 @@
 pub mod embedded;
 pub mod http;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
+use emend_base::Error;
 use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial, Unimproved};
 
 /// Why nothing was generated.
@@ -13,6 +16,9 @@ pub enum GeneratorError {
     /// The model could not be asked, or did not answer in time: it may work later.
     #[error("the generator is unavailable: {0}")]
     Unavailable(String),
+    /// It refuses what it is asked, and will again: its settings are wrong, or what is asked.
+    #[error("the generator refuses the request: {0}")]
+    Refused(String),
     /// What it answered can't be used.
     #[error("the generator's answer can't be used: {0}")]
     BadAnswer(String),
@@ -21,18 +27,53 @@ pub enum GeneratorError {
     Unimproved(#[from] Unimproved),
 }
 
+/// Suggested entries for a profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suggestions {
+    /// Those that can be used.
+    pub usable: Vec<Suggested>,
+    /// Why others can't, each named by its place in the answer.
+    pub unusable: Vec<String>,
+}
+
 /// Generates texts.
 #[async_trait]
 pub trait Generator: Send + Sync {
     /// What generates: `embedded`, or the model's name.
     fn name(&self) -> &str;
 
+    /// How long it may take for one text.
+    fn patience(&self) -> Duration;
+
     /// A better prompt.
     async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError>;
 
-    /// Entries for a profile.
-    async fn suggest(&self, material: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError>;
+    /// Entries for a profile: those that can be used, and why others can't.
+    async fn suggest(&self, material: &SuggestionMaterial) -> Result<Suggestions, GeneratorError>;
 
     /// What a model makes of an input, asked with a prompt; `None` if there is no model to ask.
     async fn run(&self, prompt: &str, input: &str) -> Option<Result<String, GeneratorError>>;
+}
+
+impl GeneratorError {
+    /// The error for who asked for a text. What is refused is not worth another try before somebody changes a setting.
+    pub(crate) fn told(&self) -> Error {
+        let message = self.to_string();
+        let reason = match self {
+            Self::Refused(_) => {
+                return Error::FailedPrecondition {
+                    reason: "GENERATOR_REFUSED",
+                    message,
+                    violations: Vec::new(),
+                };
+            }
+            Self::Unavailable(_) => "GENERATOR_UNAVAILABLE",
+            Self::BadAnswer(_) | Self::Unimproved(_) => "GENERATOR_BAD_ANSWER",
+        };
+        Error::Unavailable {
+            reason,
+            message,
+            retry_after: None,
+        }
+    }
 }

@@ -66,7 +66,7 @@ async fn page(nodes: &Nodes, limit: u32, token: Option<&str>) -> pb::ListNodesRe
 
 #[tokio::test]
 async fn every_replica_lists_the_whole_fleet() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let (one, other) = (
         replica(&log, Settings::default()).await,
         Stream::new(
@@ -129,7 +129,7 @@ async fn every_replica_lists_the_whole_fleet() {
 #[tokio::test]
 async fn nodes_with_large_reports_are_listed_in_pages_that_a_client_can_decode() {
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
-    let stream = replica(&MemoryLog::new(), Settings::default()).await;
+    let stream = replica(&MemoryLog::default(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
     let names: Vec<String> = (10..22).map(|number| format!("node-{number}")).collect();
     let rejected = pb::RejectedResource {
@@ -164,7 +164,7 @@ async fn nodes_with_large_reports_are_listed_in_pages_that_a_client_can_decode()
 
 #[tokio::test]
 async fn a_long_report_is_cut_to_the_newest_rejected_resources() {
-    let stream = replica(&MemoryLog::new(), Settings::default()).await;
+    let stream = replica(&MemoryLog::default(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
     let _open = nodes.open(owner.clone(), id("a"), &info("a"));
     let rejected = (0..100).map(|revision| pb::RejectedResource {
@@ -191,7 +191,7 @@ async fn a_long_report_is_cut_to_the_newest_rejected_resources() {
 
 #[tokio::test]
 async fn unwritten_reports_take_bounded_memory() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
     let lengthy = pb::ReportStatusRequest {
@@ -246,7 +246,7 @@ async fn unwritten_reports_take_bounded_memory() {
 
 #[tokio::test]
 async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let one = replica(&log, Settings::default()).await;
     let other = replica(&log, Settings::default()).await;
     let nobodys = one
@@ -294,7 +294,7 @@ async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
 
 #[tokio::test]
 async fn a_node_with_two_streams_is_connected_until_the_second_ends() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let first = nodes.open(caller("me"), id("a"), &info("a"));
@@ -309,7 +309,7 @@ async fn a_node_with_two_streams_is_connected_until_the_second_ends() {
 
 #[tokio::test]
 async fn the_nodes_of_a_dead_replica_do_not_stay_connected() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let _open = stream.nodes().open(caller("me"), id("a"), &info("a"));
     stream.nodes().run_once().await.unwrap();
@@ -324,7 +324,7 @@ async fn the_nodes_of_a_dead_replica_do_not_stay_connected() {
 
 #[tokio::test]
 async fn a_failed_write_is_retried() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let open = nodes.open(caller("me"), id("a"), &info("a"));
@@ -350,7 +350,7 @@ async fn a_failed_write_is_retried() {
 
 #[tokio::test]
 async fn all_pages_together_list_every_node_once() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let open: Vec<_> = (0..5)
@@ -372,7 +372,7 @@ async fn all_pages_together_list_every_node_once() {
 
 #[tokio::test]
 async fn a_cursor_of_another_epoch_counts_as_nothing_applied() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("v"))]).await;
     let _open = stream.nodes().open(caller("me"), id("a"), &info("a"));
@@ -385,7 +385,7 @@ async fn a_cursor_of_another_epoch_counts_as_nothing_applied() {
 
 #[tokio::test]
 async fn nodes_that_come_and_go_while_writes_fail_take_bounded_memory() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let staying = nodes.open(caller("c"), id("staying"), &info("staying"));
@@ -400,7 +400,7 @@ async fn nodes_that_come_and_go_while_writes_fail_take_bounded_memory() {
 
 #[tokio::test]
 async fn a_node_that_said_it_is_transient_leaves_with_its_last_stream() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let transient = pb::NodeInfo {
@@ -428,7 +428,7 @@ async fn a_node_that_said_it_is_transient_leaves_with_its_last_stream() {
 
 #[tokio::test]
 async fn a_report_ahead_of_the_log_is_refused_and_one_ahead_of_its_replica_is_not() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let state = stream.state().unwrap();
     // This replica has not read them yet.

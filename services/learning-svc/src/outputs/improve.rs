@@ -37,10 +37,9 @@ use crate::{
     outputs::{Outputs, metrics::Generation},
 };
 
-/// How long others leave an improvement alone that somebody began.
-const LEASE: Duration = Duration::from_mins(2);
-/// How long the generator may take: less than the lease, so that it is not taken over while it is proposed.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// How much longer others leave an improvement alone that somebody began than its generator may take, so that it is not taken over
+/// while it is proposed.
+const LEASE_MARGIN: Duration = Duration::from_secs(20);
 /// Of each class, how many of the newest ratings an improvement is made of.
 const MATERIAL: [(RatingClass, u32); 3] = [
     (RatingClass::Bad, 20),
@@ -240,7 +239,9 @@ impl Outputs {
             base,
             generator: self.generator.name().to_owned(),
         };
-        improvements(&mut *tx)?.begin(&begun, LEASE).await?;
+        improvements(&mut *tx)?
+            .begin(&begun, self.generator.patience() + LEASE_MARGIN)
+            .await?;
         tx.commit().await?;
         let mut counts = Counts::default();
         for (_, rating) in &rated {
@@ -269,11 +270,12 @@ impl Outputs {
     /// Generates it, and checks what comes back.
     async fn generated(&self, key: &ResourceKey, started: &Started) -> Result<(Improved, Prompt), Error> {
         let began = Instant::now();
+        let patience = self.generator.patience();
         let improved = tokio::select! {
             biased;
-            improved = timeout(PATIENCE, self.generator.improve(&started.material)) => {
+            improved = timeout(patience, self.generator.improve(&started.material)) => {
                 improved.unwrap_or_else(|_| {
-                    let patience = PATIENCE.as_secs();
+                    let patience = patience.as_secs();
                     Err(GeneratorError::Unavailable(format!("it did not answer within {patience} seconds")))
                 })
             }
@@ -289,20 +291,16 @@ impl Outputs {
             Ok((improved, version))
         });
         checked.map_err(|error| {
-            let (outcome, reason) = match &error {
+            let outcome = match &error {
                 GeneratorError::Unimproved(why) => {
                     self.generations.ended(Generation::Unimproved);
                     return unimproved(*why, key);
                 }
-                GeneratorError::Unavailable(_) => (Generation::Unavailable, "GENERATOR_UNAVAILABLE"),
-                GeneratorError::BadAnswer(_) => (Generation::BadAnswer, "GENERATOR_BAD_ANSWER"),
+                GeneratorError::Unavailable(_) | GeneratorError::Refused(_) => Generation::Unavailable,
+                GeneratorError::BadAnswer(_) => Generation::BadAnswer,
             };
             self.generations.ended(outcome);
-            Error::Unavailable {
-                reason,
-                message: error.to_string(),
-                retry_after: None,
-            }
+            error.told()
         })
     }
 

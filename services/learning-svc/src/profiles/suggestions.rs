@@ -28,7 +28,6 @@ use crate::{
         users::lock_user,
     },
     failure::{Failure, refused, subject},
-    generator::GeneratorError,
     profiles::Profiles,
 };
 
@@ -181,12 +180,21 @@ impl Profiles {
         let suggested = self.generator.suggest(&material).await;
         let suggested = suggested.map_err(|error| {
             self.metrics.failed();
-            generator_failed(&error)
+            error.told()
         })?;
-        let fits = self.fits(asked, &material, suggested);
+        for why in &suggested.unusable {
+            self.suggestion_unusable(why);
+        }
+        let fits = self.fits(asked, &material, suggested.usable);
         let made = self.decisions.retry(|| self.try_suggest(asked, &fits)).await?;
         self.metrics.proposed(made.len());
         Ok(made)
+    }
+
+    fn suggestion_unusable(&self, why: &str) {
+        let generator = self.generator.name();
+        tracing::warn!(generator, why, "a suggestion can't be used");
+        self.metrics.unusable();
     }
 
     /// What of a generator's answer can be suggested, each entry once, the surest first.
@@ -205,12 +213,7 @@ impl Profiles {
                 Ok(fit) if keys.insert(fit.key.clone()) => fits.push(fit),
                 Ok(_) => {}
                 Err(why) => {
-                    tracing::warn!(
-                        generator = self.generator.name(),
-                        why,
-                        "a suggestion can't be used"
-                    );
-                    self.metrics.unusable();
+                    self.suggestion_unusable(&why);
                 }
             }
         }
@@ -325,20 +328,5 @@ impl Profiles {
             details,
         };
         Ok((suggestion, self.profile(namespace, user).await?, revision))
-    }
-}
-
-/// The error for a generator that has none to suggest from.
-fn generator_failed(error: &GeneratorError) -> Error {
-    let (reason, message) = match error {
-        GeneratorError::Unavailable(_) => ("GENERATOR_UNAVAILABLE", error.to_string()),
-        GeneratorError::BadAnswer(_) | GeneratorError::Unimproved(_) => {
-            ("GENERATOR_BAD_ANSWER", error.to_string())
-        }
-    };
-    Error::Unavailable {
-        reason,
-        message,
-        retry_after: None,
     }
 }

@@ -10,7 +10,7 @@ use emend_base::Error;
 use emend_core::Revision;
 use emend_serve::{
     fair_semaphore::{ClientKey, FairSemaphore},
-    group_queue::{Asker, GroupQueue, GroupReceiver, NotServed, QueuedCall},
+    group_queue::{GroupQueue, GroupReceiver, NotServed, QueuedCall, Responder},
 };
 use emend_wire::value;
 use tokio::{sync::Semaphore, time::timeout};
@@ -128,17 +128,17 @@ impl Worker {
         let Some(group) = self.next_group().await else {
             return false;
         };
-        let (acts, askers): (Vec<Act>, Vec<Asker<_>>) = group
+        let (acts, askers): (Vec<Act>, Vec<Responder<_>>) = group
             .into_iter()
-            .map(|QueuedCall { request, asker }| (request, asker))
+            .map(|QueuedCall { request, responder }| (request, responder))
             .unzip();
         if acts.is_empty() {
             return true;
         }
         match self.resources.act_together(&acts).await {
             Ok(results) => {
-                for (asker, result) in askers.into_iter().zip(results) {
-                    asker.tell(result);
+                for (responder, result) in askers.into_iter().zip(results) {
+                    responder.tell(result);
                 }
             }
             Err(failure) => self.answer_apart(&failure, acts, askers),
@@ -157,35 +157,40 @@ impl Worker {
     }
 
     /// Answers a group that failed as a whole.
-    fn answer_apart(&self, failure: &Failure, acts: Vec<Act>, askers: Vec<Asker<Result<Acted>>>) {
+    fn answer_apart(&self, failure: &Failure, acts: Vec<Act>, askers: Vec<Responder<Result<Acted>>>) {
         tracing::warn!(error = %failure, calls = acts.len(), "writes could not be committed together");
         if let Failure::Store(error) = failure
             && !error.waited_for_a_lock()
-            && let Some(of_everything) = error.of_everything()
+            && let Some(group_error) = error.group_error()
         {
-            for asker in askers {
-                asker.tell(Err(of_everything()));
+            for responder in askers {
+                responder.tell(Err(group_error()));
             }
             return;
         }
-        for (act, asker) in acts.into_iter().zip(askers) {
-            let apart = commit_apart(self.resources.clone(), Arc::clone(&self.apart), act, asker);
+        for (act, responder) in acts.into_iter().zip(askers) {
+            let apart = commit_apart(self.resources.clone(), Arc::clone(&self.apart), act, responder);
             self.resources.lifecycle.spawn("commit apart", apart);
         }
     }
 }
 
 /// Commits a call in a transaction of its own, which waits for locks as long as any other does, unless its caller has gone.
-async fn commit_apart(resources: Resources, apart: Arc<Semaphore>, act: Act, asker: Asker<Result<Acted>>) {
+async fn commit_apart(
+    resources: Resources,
+    apart: Arc<Semaphore>,
+    act: Act,
+    responder: Responder<Result<Acted>>,
+) {
     let Ok(_turn) = timeout(PATIENCE, apart.acquire()).await else {
         let held = "other writes wait for a lock that another transaction holds";
-        asker.tell(Err(Error::unavailable("DATABASE_CONTENTION", held)));
+        responder.tell(Err(Error::unavailable("DATABASE_CONTENTION", held)));
         return;
     };
-    if asker.waits() {
+    if responder.waits() {
         let result = resources.act(&act).await;
         resources.decisions.wake();
-        asker.tell(result);
+        responder.tell(result);
     }
 }
 

@@ -601,7 +601,7 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     };
     let (readiness, errors) = (Readiness::new(), Gauge::default());
     let mounted = mount(&readiness, &errors);
-    assert!(!mounted.reload(When::Asked));
+    assert!(!mounted.reload(When::Requested));
     assert!(mounted.is_failing(), "there is no file");
 
     fs::write(&path, text(2, &["a.example low"])).unwrap();
@@ -647,7 +647,7 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
 
     // A replica that comes up with the same file, and one with an older one.
     let late = mount(&readiness, &errors);
-    assert!(late.reload(When::Asked) && late.apply_once(&other.evidence).await);
+    assert!(late.reload(When::Requested) && late.apply_once(&other.evidence).await);
     fs::write(&path, text(2, &["a.example low"])).unwrap();
     assert!(late.reload(When::Changed) && late.apply_once(&other.evidence).await);
     assert!(!late.is_failing());
@@ -662,7 +662,7 @@ async fn a_changed_file_with_the_version_in_force_is_told(world: &World) {
     let (readiness, errors) = (Readiness::new(), Gauge::default());
     let mounted = MountedTrustFile::new(path.clone(), readiness.clone(), errors.clone());
     fs::write(&path, text(1, &["a.example low"])).unwrap();
-    assert!(mounted.reload(When::Asked) && mounted.apply_once(&app.evidence).await);
+    assert!(mounted.reload(When::Requested) && mounted.apply_once(&app.evidence).await);
     fs::write(&path, text(1, &["a.example academic"])).unwrap();
     assert!(mounted.reload(When::Changed) && !mounted.apply_once(&app.evidence).await);
     assert_eq!((mounted.is_failing(), errors.get()), (true, 1));

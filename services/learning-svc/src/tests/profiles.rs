@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use crate::{
     capabilities::Capabilities,
     decisions::review::{Review, Verdict},
-    generator::{Generator, GeneratorError},
+    generator::{Generator, GeneratorError, Suggestions},
     ingest::event::{FeedbackChange, IngestEvent},
     profiles::{
         entries::ProfileUpdate,
@@ -471,16 +471,23 @@ impl Generator for Told {
         "told"
     }
 
+    fn patience(&self) -> std::time::Duration {
+        std::time::Duration::from_mins(1)
+    }
+
     async fn improve(&self, _material: &Material) -> Result<Improved, GeneratorError> {
         Err(GeneratorError::Unavailable("not asked".to_owned()))
     }
 
-    async fn suggest(&self, _material: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {
+    async fn suggest(&self, _material: &SuggestionMaterial) -> Result<Suggestions, GeneratorError> {
         let _may = self.1.acquire().await.unwrap();
         if self.0.is_empty() {
             return Err(GeneratorError::BadAnswer("no JSON".to_owned()));
         }
-        Ok(self.0.clone())
+        Ok(Suggestions {
+            usable: self.0.clone(),
+            unusable: Vec::new(),
+        })
     }
 
     async fn run(&self, _prompt: &str, _input: &str) -> Option<Result<String, GeneratorError>> {

@@ -271,7 +271,7 @@ macro_rules! on_all_stores {
         mod memory {
             $(#[tokio::test]
             async fn $test() {
-                super::$test(learning_store::memory::MemoryStore::new()).await;
+                super::$test(learning_store::memory::MemoryStore::default()).await;
             })+
         }
     };

@@ -25,7 +25,7 @@ impl TestDatabase {
     pub async fn open(self) -> Option<(SqlStore, Guard)> {
         let (url, guard): (DatabaseUrl, Guard) = match self {
             Self::Sqlite => {
-                let directory = tempfile::tempdir().unwrap();
+                let directory = tempfile::tempdir().expect("the test's database answers");
                 let url = DatabaseUrl::sqlite(directory.path().join("learning.db"));
                 (url, Box::new(directory))
             }
@@ -38,7 +38,12 @@ impl TestDatabase {
             Self::Sqlite => 2,
             Self::Postgres => 4,
         };
-        Some((SqlStore::open(&url, connections).await.unwrap(), guard))
+        Some((
+            SqlStore::open(&url, connections)
+                .await
+                .expect("the test's database answers"),
+            guard,
+        ))
     }
 }
 
@@ -69,18 +74,24 @@ pub use crate::on_both;
 impl SqlStore {
     /// How the database executes a statement of a unit of work, a step a line.
     pub async fn plan(&self, statement: Statement) -> String {
-        let mut transaction = self.begin_work().await.unwrap();
+        let mut transaction = self.begin_work().await.expect("the test's database answers");
         if transaction.dialect() == Dialect::Postgres {
-            transaction.execute_text("ANALYZE").await.unwrap();
+            transaction
+                .execute_text("ANALYZE")
+                .await
+                .expect("the test's database answers");
         }
         transaction.plan(statement).await
     }
 
     /// How the database executes a statement outside of units of work, a step a line.
     pub async fn plan_to_read(&self, statement: Statement) -> String {
-        let mut transaction = self.begin_write().await.unwrap();
+        let mut transaction = self.begin_write().await.expect("the test's database answers");
         if transaction.dialect() == Dialect::Postgres {
-            transaction.execute_text("ANALYZE").await.unwrap();
+            transaction
+                .execute_text("ANALYZE")
+                .await
+                .expect("the test's database answers");
         }
         transaction.plan(statement).await
     }
@@ -88,32 +99,47 @@ impl SqlStore {
 
 /// Whether somebody waits for a lock in a test's database; of SQLite, which has one writer at a time, none.
 pub async fn somebody_waits(database: &DatabaseUrl) -> Option<bool> {
-    let store = SqlStore::open(database, 1).await.unwrap();
+    let store = SqlStore::open(database, 1)
+        .await
+        .expect("the test's database answers");
     match store.dialect() {
         Dialect::Sqlite => None,
         Dialect::Postgres => {
             let waiting = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
                            WHERE datname = current_database() AND wait_event_type = 'Lock')";
-            let waits = store.reader().await.unwrap().value(Statement::new(waiting)).await;
+            let waits = store
+                .reader()
+                .await
+                .expect("the test's database answers")
+                .value(Statement::new(waiting))
+                .await;
             store.pools().close().await;
-            Some(waits.unwrap())
+            Some(waits.expect("the test's database answers"))
         }
     }
 }
 
 /// Runs a test's statements behind the ports' back, to damage what is stored.
 pub async fn tamper(database: &DatabaseUrl, sql: &'static str) {
-    let store = SqlStore::open(database, 1).await.unwrap();
+    let store = SqlStore::open(database, 1)
+        .await
+        .expect("the test's database answers");
     let done: Result<u64, StoreError> = match store.pools().writer().await {
         Ok(mut writer) => writer.execute_text(sql).await,
         Err(error) => Err(error),
     };
-    done.unwrap();
+    done.expect("the test's database answers");
     store.pools().close().await;
 }
 
 /// How many contests have a row.
 pub async fn number_of_contests(database: &DatabaseUrl) -> u64 {
-    let mut audit = crate::audit::stored::open(database).await.unwrap();
-    audit.extent().await.unwrap().contests
+    let mut audit = crate::audit::stored::open(database)
+        .await
+        .expect("the test's database answers");
+    audit
+        .extent()
+        .await
+        .expect("the test's database answers")
+        .contests
 }

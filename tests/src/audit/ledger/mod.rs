@@ -94,7 +94,7 @@ impl Audited for Copy {
     }
 }
 
-/// Every finding, at most [`emend_store::audit::KEPT`] of a kind; empty if all is well.
+/// Every finding, at most [`emend_store::audit::KEPT_FINDINGS`] of a kind; empty if all is well.
 ///
 /// # Panics
 /// If a database can't be read.

@@ -107,6 +107,21 @@ fn record_query() -> Rpc {
             &["queries[0].namespaces", "queries[0].top_results"],
         )
         .case(
+            "no id, too long a text, and fewer hits than results",
+            &of(Query {
+                query_id: String::new(),
+                query_text: long(2_001),
+                top_results: vec![QueryResult::default(); 4],
+                hit_count: Some(3),
+                ..good()
+            }),
+            &[
+                "queries[0].query_id",
+                "queries[0].query_text",
+                "queries[0].hit_count",
+            ],
+        )
+        .case(
             "U+0000",
             &of(Query {
                 query_text: NUL.into(),

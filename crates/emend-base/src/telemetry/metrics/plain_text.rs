@@ -18,12 +18,12 @@ pub fn of(open_metrics: &str) -> String {
         }
         let about = ["# HELP ", "# TYPE "]
             .iter()
-            .find_map(|what| Some((what, line.strip_prefix(what)?)));
-        if let Some((what, rest)) = about {
+            .find_map(|keyword| Some((keyword, line.strip_prefix(keyword)?)));
+        if let Some((keyword, rest)) = about {
             let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
             let total = if counters.contains(name) { "_total" } else { "" };
             let rest = if rest == "unknown" { "untyped" } else { rest };
-            plain.extend([what, name, total, " ", rest]);
+            plain.extend([keyword, name, total, " ", rest]);
         } else {
             plain.push_str(line.split_once(" # {").map_or(line, |(sample, _)| sample));
         }

@@ -143,7 +143,7 @@ fn named(into: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(into)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|of| of == extension) && path.is_dir() {
+        if path.extension().is_some_and(|found| found == extension) && path.is_dir() {
             found.push(path);
         }
     }

@@ -12,8 +12,7 @@ use emend_wire::kinds::claim_decision;
 
 use super::decision::{self, Why};
 use crate::{
-    commands::candidates::note_more,
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view::{self, evidence},
@@ -125,23 +124,8 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         ..ListClaimsRequest::default()
     };
     let none = context.none_found("claims", request != all);
-    let client = context.evidence().await?;
-    let (claims, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListClaimsRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_claims(context.request(request)).await?.into_inner();
-            Ok((page.claims, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(&claims, evidence::claim, table, &none)?;
-    note_more(more);
-    Ok(())
+    let (claims, more) = context.list(&request, args.limit).await?;
+    output.list(&claims, more, evidence::claim, table, &none)
 }
 
 async fn show(claim_id: String, context: &Context, output: &mut Output<'_>) -> Result {

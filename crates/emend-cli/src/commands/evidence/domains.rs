@@ -15,7 +15,6 @@ use serde_json::json;
 
 use super::decision::{self, Why};
 use crate::{
-    commands::resources,
     context::Context,
     failure::{Failure, Result},
     output::Output,
@@ -137,11 +136,12 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 /// The decisions in force about patterns that begin so.
 async fn in_force(context: &Context, prefix: &str, limit: usize) -> Result<(Vec<Resource>, bool)> {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
         kinds: vec![emend_core::Kind::DomainRule.number()],
         key_prefix: prefix.to_owned(),
         ..ListResourcesRequest::default()
     };
-    resources::list(context, &request, limit).await
+    context.list(&request, limit).await
 }
 
 fn rule_of(resource: &Resource) -> Option<DomainRule> {
@@ -180,7 +180,7 @@ async fn check(context: &Context, raw: &str, output: &mut Output<'_>) -> Result 
         "level": level.name(),
         "weight": level.weight(),
         "blocked": level == TrustLevel::Blocked,
-        "rule": decided.as_ref().map(|decided| view::resource(&decided.with)),
+        "rule": decided.as_ref().map(|decided| view::message(&decided.with)),
     });
     output.result(&json, || text(&host, level, decided.as_ref()))
 }

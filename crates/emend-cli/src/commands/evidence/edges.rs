@@ -10,8 +10,7 @@ use emend_wire::kinds::edge_correction;
 
 use super::decision::{self, By};
 use crate::{
-    commands::candidates::note_more,
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     transfer::materials::node_text,
@@ -117,23 +116,8 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         ..ListEdgesRequest::default()
     };
     let none = context.none_found("edges", request != all);
-    let client = context.evidence().await?;
-    let (edges, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListEdgesRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_edges(context.request(request)).await?.into_inner();
-            Ok((page.edges, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(&edges, evidence::edge, table, &none)?;
-    note_more(more);
-    Ok(())
+    let (edges, more) = context.list(&request, args.limit).await?;
+    output.list(&edges, more, evidence::edge, table, &none)
 }
 
 async fn show(edge_id: String, context: &Context, output: &mut Output<'_>) -> Result {
@@ -155,7 +139,8 @@ fn text(edge: &Edge) -> String {
         Some(level) => format!("{}, {domain} ({level})", node_text(node)),
         None => node_text(node),
     };
-    let confidence = |confidence: Option<f64>| confidence.map_or(String::new(), |of| format!(" {of:.3}"));
+    let confidence =
+        |confidence: Option<f64>| confidence.map_or(String::new(), |confidence| format!(" {confidence:.3}"));
     let with = |label: i32, sure| {
         evidence::relation(label).map_or_else(String::new, |label| format!("{label}{}", confidence(sure)))
     };

@@ -7,8 +7,7 @@ use emend_proto::learning::v1::{
 use prost_types::Timestamp;
 
 use crate::{
-    commands::candidates::note_more,
-    context::{Context, pages},
+    context::Context,
     failure::Result,
     output::{Column, Output, Table},
     view, words,
@@ -96,31 +95,14 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             namespace: context.namespace(),
             ..ListEvidenceEventsRequest::default()
         };
-    let client = context.evidence().await?;
-    let (events, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListEvidenceEventsRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_evidence_events(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.events, page.next_page_token))
-        }
-    })
-    .await?;
-    output.results(
+    let (events, more) = context.list(&request, args.limit).await?;
+    output.list(
         &events,
+        more,
         view::evidence::evidence_event,
         table,
         &context.none_found("events", is_filtered),
-    )?;
-    note_more(more);
-    Ok(())
+    )
 }
 
 fn table(events: &[EvidenceEvent]) -> Table {
@@ -140,7 +122,7 @@ fn table(events: &[EvidenceEvent]) -> Table {
         let kind = words::kind_name(key.kind);
         let (kind, target) = view::evidence::element(event).map_or(
             (kind.split('_').next().unwrap_or_default(), key.key.as_str()),
-            |of| of,
+            |element| element,
         );
         [
             view::short_time(event.at.as_ref()),

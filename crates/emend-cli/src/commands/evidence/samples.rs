@@ -93,7 +93,10 @@ enum Format {
 
 impl Format {
     fn of(file: Option<&Path>, given: Option<Self>) -> Self {
-        let is_csv = |file: &Path| file.extension().is_some_and(|of| of.eq_ignore_ascii_case("csv"));
+        let is_csv = |file: &Path| {
+            file.extension()
+                .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+        };
         given.unwrap_or(if file.is_some_and(is_csv) {
             Self::Csv
         } else {
@@ -337,11 +340,11 @@ mod tests {
 
     #[test]
     fn the_format_is_that_of_the_extension_unless_it_is_given() {
-        let of = |file: &str, given| Format::of(Some(Path::new(file)), given);
-        assert_eq!(of("a.CSV", None), Format::Csv);
-        assert_eq!(of("a.csv", Some(Format::Jsonl)), Format::Jsonl);
+        let format = |file: &str, given| Format::of(Some(Path::new(file)), given);
+        assert_eq!(format("a.CSV", None), Format::Csv);
+        assert_eq!(format("a.csv", Some(Format::Jsonl)), Format::Jsonl);
         assert_eq!(
-            (of("a.txt", None), Format::of(None, None)),
+            (format("a.txt", None), Format::of(None, None)),
             (Format::Jsonl, Format::Jsonl)
         );
     }

@@ -127,12 +127,12 @@ impl<'s> Checked<'s> {
         }
         if let Some(either) = schema["anyOf"].as_array() {
             // Something, or null where it may be left out.
-            let is_null = |of: &&Value| of["type"] == "null";
-            if value.is_null() && either.iter().any(|of| is_null(&of)) {
+            let is_null = |choice: &&Value| choice["type"] == "null";
+            if value.is_null() && either.iter().any(|choice| is_null(&choice)) {
                 return;
             }
-            if let Some(of) = either.iter().find(|of| !is_null(of)) {
-                self.check(of, value, path);
+            if let Some(choice) = either.iter().find(|choice| !is_null(choice)) {
+                self.check(choice, value, path);
             }
             return;
         }
@@ -207,7 +207,7 @@ fn words(schema: &Value) -> Vec<&str> {
     let listed = schema["enum"].as_array().into_iter().flatten();
     let described = schema["oneOf"].as_array().into_iter().flatten();
     listed
-        .chain(described.map(|of| &of["const"]))
+        .chain(described.map(|choice| &choice["const"]))
         .filter_map(Value::as_str)
         .collect()
 }

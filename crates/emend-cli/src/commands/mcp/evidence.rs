@@ -121,19 +121,19 @@ mod tests {
     #[test]
     fn an_action_is_said_in_its_task() {
         let reject = r#"{"task_id": "t1", "action": "claim_reject", "args": {"claim_id": "c1", "reason_code": "SPAM"}}"#;
-        let Variant::ClaimReject(of) = decided(reject).unwrap() else {
+        let Variant::ClaimReject(reject) = decided(reject).unwrap() else {
             panic!("no rejection")
         };
         assert_eq!(
-            (&*of.claim_id, &*of.reason_code, &*of.task_id),
+            (&*reject.claim_id, &*reject.reason_code, &*reject.task_id),
             ("c1", "SPAM", "t1")
         );
         let unblock =
             r#"{"task_id": "t1", "action": "domain_unblock", "args": {"pattern": "a.org", "level": "low"}}"#;
-        let Variant::DomainUnblock(of) = decided(unblock).unwrap() else {
+        let Variant::DomainUnblock(unblock) = decided(unblock).unwrap() else {
             panic!("no unblocking")
         };
-        assert_eq!((&*of.pattern, &*of.task_id), ("a.org", "t1"));
+        assert_eq!((&*unblock.pattern, &*unblock.task_id), ("a.org", "t1"));
     }
 
     #[test]

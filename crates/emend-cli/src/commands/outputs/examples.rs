@@ -4,7 +4,6 @@ use emend_core::{Kind, Language, Learned, outputs::render};
 use emend_proto::{common::v1::Resource, learning::v1::ListResourcesRequest};
 
 use crate::{
-    commands::resources,
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
@@ -27,7 +26,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let sets = sets(context).await?;
     let Some(target) = args.render else {
-        return output.results(&sets, view::resource, sets_table, &context.none_of("examples"));
+        return output.results(&sets, view::message, sets_table, &context.none_of("examples"));
     };
     let set = sets
         .iter()
@@ -37,15 +36,16 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
                 "there are no examples for {target}: nobody rated it good or bad"
             ))
         })?;
-    output.result(&view::resource(set), || text(set))
+    output.result(&view::message(set), || text(set))
 }
 
 async fn sets(context: &Context) -> Result<Vec<Resource>> {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
         kinds: vec![Kind::FewShotSet.number()],
         ..ListResourcesRequest::default()
     };
-    Ok(resources::list(context, &request, 0).await?.0)
+    Ok(context.list(&request, 0).await?.0)
 }
 
 fn sets_table(sets: &[Resource]) -> Table {

@@ -1,22 +1,22 @@
 //! `emend outputs profile`: what a user knows and wants to learn.
 
+mod suggestions;
+
 use clap::{Subcommand, ValueEnum};
 use emend_core::kinds::{EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, SPECIALTIES};
 use emend_proto::learning::v1::{
-    AcceptSuggestionRequest, Activity, CandidateStatus, GenerateSuggestionsRequest, GetProfileRequest,
-    ListSuggestionsRequest, Profile, ProfileSuggestion, RecordActivityRequest, RejectSuggestionRequest,
-    Suggestion, SuggestionType, UpdateProfileRequest,
+    Activity, GetProfileRequest, Profile, RecordActivityRequest, UpdateProfileRequest,
 };
 use prost_types::{FieldMask, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 
+pub(in crate::commands) use self::suggestions::suggests;
+use self::suggestions::{AcceptArgs, ListArgs, RejectArgs, SuggestArgs};
 use crate::{
-    commands::{candidates::note_more, ids},
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
-    view::{self, standing_word},
-    words,
+    output::Output,
+    view, words,
 };
 
 /// Show, change, or complete it from what the user did.
@@ -113,76 +113,6 @@ impl ProfileField {
 }
 
 #[derive(Debug, clap::Args)]
-struct SuggestArgs {
-    #[command(flatten)]
-    user: User,
-    /// Only from what was done since then: RFC 3339, or a date
-    #[arg(long, value_name = "TIME", value_parser = words::instant)]
-    since: Option<Timestamp>,
-    /// Also suggest how many years of experience the user has
-    #[arg(long)]
-    experience: bool,
-}
-
-#[derive(Debug, clap::Args)]
-struct ListArgs {
-    #[command(flatten)]
-    user: User,
-    /// Only suggestions with this status; may be given several times
-    #[arg(long, value_enum, default_value = "pending")]
-    status: Vec<Standing>,
-    /// List at most this many; 0 for all
-    #[arg(long, default_value_t = 50, value_name = "COUNT")]
-    limit: usize,
-}
-
-/// What became of a suggestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Standing {
-    /// The user has not decided
-    Pending,
-    /// It is an entry of the profile
-    Accepted,
-    /// It is not made again
-    Rejected,
-}
-
-impl From<Standing> for CandidateStatus {
-    fn from(standing: Standing) -> Self {
-        match standing {
-            Standing::Pending => Self::AwaitingReview,
-            Standing::Accepted => Self::Applied,
-            Standing::Rejected => Self::Rejected,
-        }
-    }
-}
-
-#[derive(Debug, clap::Args)]
-struct AcceptArgs {
-    #[command(flatten)]
-    user: User,
-    /// The suggestion's candidate id
-    candidate_id: String,
-    /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
-    etag: String,
-}
-
-#[derive(Debug, clap::Args)]
-struct RejectArgs {
-    #[command(flatten)]
-    user: User,
-    /// The suggestion's candidate id
-    candidate_id: String,
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
-    etag: String,
-}
-
-#[derive(Debug, clap::Args)]
 struct RecordArgs {
     #[command(flatten)]
     user: User,
@@ -221,10 +151,10 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     match args.action {
         Action::Show { user } => show(user.user, context, output).await,
         Action::Set(args) => set(*args, context, output).await,
-        Action::Suggest(args) => suggest(args, context, output).await,
-        Action::Suggestions(args) => list(args, context, output).await,
-        Action::Accept(args) => accept(args, context, output).await,
-        Action::Reject(args) => reject(args, context, output).await,
+        Action::Suggest(args) => suggestions::suggest(args, context, output).await,
+        Action::Suggestions(args) => suggestions::list(args, context, output).await,
+        Action::Accept(args) => suggestions::accept(args, context, output).await,
+        Action::Reject(args) => suggestions::reject(args, context, output).await,
         Action::Record(args) => record(*args, context, output).await,
     }
 }
@@ -237,7 +167,7 @@ async fn show(user_id: String, context: &Context, output: &mut Output<'_>) -> Re
     let mut client = context.profiles().await?;
     let response = client.get_profile(context.request(request)).await?.into_inner();
     let profile = response.profile.unwrap_or_default();
-    output.result(&view::profile(&profile), || text(&profile))
+    output.result(&view::message(&profile), || text(&profile))
 }
 
 async fn set(args: SetArgs, context: &Context, output: &mut Output<'_>) -> Result {
@@ -284,109 +214,8 @@ async fn set(args: SetArgs, context: &Context, output: &mut Output<'_>) -> Resul
         .await?
         .into_inner();
     let profile = response.profile.unwrap_or_default();
-    let json = json!({"profile": view::profile(&profile), "revision": response.revision});
+    let json = json!({"profile": view::message(&profile), "revision": response.revision});
     output.result(&json, || text(&profile))
-}
-
-async fn suggest(args: SuggestArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let request = GenerateSuggestionsRequest {
-        namespace: context.namespace(),
-        user_id: args.user.user,
-        since: args.since,
-        include_experience: args.experience,
-    };
-    let mut client = context.profiles().await?;
-    let response = client
-        .generate_suggestions(context.request(request))
-        .await?
-        .into_inner();
-    output.results(
-        &response.suggestions,
-        suggestion_json,
-        table,
-        "Nothing new to suggest from what is recorded.",
-    )
-}
-
-async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.profiles().await?;
-    let statuses = args
-        .status
-        .iter()
-        .map(|status| CandidateStatus::from(*status) as i32);
-    let statuses: Vec<i32> = statuses.collect();
-    let (suggestions, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListSuggestionsRequest {
-            namespace: context.namespace(),
-            user_id: args.user.user.clone(),
-            statuses: statuses.clone(),
-            page_size,
-            page_token,
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_suggestions(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.suggestions, page.next_page_token))
-        }
-    })
-    .await?;
-    let none = format!("No such suggestions for the user {:?}.", args.user.user);
-    output.results(&suggestions, suggestion_json, table, &none)?;
-    note_more(more);
-    Ok(())
-}
-
-async fn accept(args: AcceptArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let request = AcceptSuggestionRequest {
-        namespace: context.namespace(),
-        candidate_id: ids::candidate(context, args.candidate_id, &args.user.user).await?,
-        user_id: args.user.user,
-        etag: args.etag,
-    };
-    let mut client = context.profiles().await?;
-    let response = client
-        .accept_suggestion(context.request(request))
-        .await?
-        .into_inner();
-    let (suggestion, profile) = (
-        response.suggestion.unwrap_or_default(),
-        response.profile.unwrap_or_default(),
-    );
-    let json = json!({
-        "suggestion": suggestion_json(&suggestion),
-        "profile": view::profile(&profile),
-        "revision": response.revision,
-    });
-    output.result(&json, || {
-        let entry = entry(&suggestion);
-        format!(
-            "Accepted {entry} (revision {})\n\n{}",
-            response.revision,
-            text(&profile)
-        )
-    })
-}
-
-async fn reject(args: RejectArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let request = RejectSuggestionRequest {
-        namespace: context.namespace(),
-        candidate_id: ids::candidate(context, args.candidate_id, &args.user.user).await?,
-        user_id: args.user.user,
-        reason: args.reason,
-        etag: args.etag,
-    };
-    let mut client = context.profiles().await?;
-    let response = client
-        .reject_suggestion(context.request(request))
-        .await?
-        .into_inner();
-    let suggestion = response.suggestion.unwrap_or_default();
-    output.result(&suggestion_json(&suggestion), || {
-        format!("Rejected {}; it is not suggested again", entry(&suggestion))
-    })
 }
 
 async fn record(args: RecordArgs, context: &Context, output: &mut Output<'_>) -> Result {
@@ -432,61 +261,4 @@ fn text(profile: &Profile) -> String {
     ];
     let lines = rows.map(|(name, value)| format!("{name:<15} {}", or_dash(value)));
     lines.join("\n")
-}
-
-/// What a suggestion changes, and how sure it is: `technology (85 % sure)`.
-pub(in crate::commands) fn suggests(suggestion: &Suggestion) -> String {
-    format!(
-        "{} ({:.0} % sure)",
-        kind(suggestion),
-        suggestion.confidence * 100.0
-    )
-}
-
-fn kind(suggestion: &Suggestion) -> &'static str {
-    match SuggestionType::try_from(suggestion.r#type) {
-        Ok(SuggestionType::AddTechnology) => "technology",
-        Ok(SuggestionType::AddSpecialty) => "specialty",
-        Ok(SuggestionType::AddGoal) => "goal",
-        Ok(SuggestionType::UpdateExperience) => "experience",
-        Ok(SuggestionType::Unspecified) | Err(_) => "?",
-    }
-}
-
-/// The entry that is suggested.
-fn entry(suggestion: &ProfileSuggestion) -> String {
-    let candidate = suggestion.candidate.as_ref();
-    view::value_text(candidate.and_then(|candidate| candidate.value.as_ref()))
-}
-
-fn suggestion_json(suggestion: &ProfileSuggestion) -> Value {
-    json!({
-        "candidate": suggestion.candidate.as_ref().map(view::candidate),
-        "suggestion": suggestion.suggestion.as_ref().map(view::suggestion),
-    })
-}
-
-fn table(suggestions: &[ProfileSuggestion]) -> Table {
-    Table::new([
-        ("CANDIDATE", Column::Id),
-        ("WHAT", Column::Fixed),
-        ("ENTRY", Column::Text),
-        ("STATUS", Column::Fixed),
-        ("SURE", Column::Number),
-        ("FROM", Column::Text),
-        ("WHY", Column::Text),
-    ])
-    .with_rows(suggestions, |of| {
-        let candidate = of.candidate.clone().unwrap_or_default();
-        let suggestion = of.suggestion.clone().unwrap_or_default();
-        [
-            candidate.candidate_id.clone(),
-            kind(&suggestion).into(),
-            entry(of),
-            standing_word(&candidate),
-            format!("{:.2}", suggestion.confidence),
-            format!("{} {}", suggestion.source_type, suggestion.source_id),
-            suggestion.reason,
-        ]
-    })
 }

@@ -9,7 +9,6 @@ use emend_proto::{
 
 use crate::{
     commands::{
-        candidates::note_more,
         feedback::{self, Rated, rating_value},
         submit::Sender,
     },
@@ -130,19 +129,19 @@ async fn list(
     output: &mut Output<'_>,
 ) -> Result {
     let request = ListFeedbackRequest {
+        namespace: context.namespace(),
         reporter_id: reporter,
         kind: Kind::FewShotSet.number(),
         ..rated.request()
     };
-    let (ratings, more) = feedback::list(context, &request, limit).await?;
-    output.results(
+    let (ratings, more) = context.list(&request, limit).await?;
+    output.list(
         &ratings,
-        view::feedback,
+        more,
+        view::message,
         ratings_table,
         &context.none_of("ratings"),
-    )?;
-    note_more(more);
-    Ok(())
+    )
 }
 
 fn ratings_table(ratings: &[Feedback]) -> Table {
@@ -157,7 +156,11 @@ fn ratings_table(ratings: &[Feedback]) -> Table {
         ("", Column::Fixed),
     ])
     .with_rows(ratings, |feedback| {
-        let rating = match feedback.correction.as_ref().and_then(|of| of.correction.as_ref()) {
+        let rating = match feedback
+            .correction
+            .as_ref()
+            .and_then(|correction| correction.correction.as_ref())
+        {
             Some(Variant::Rating(rating)) => rating.clone(),
             _ => Rating::default(),
         };

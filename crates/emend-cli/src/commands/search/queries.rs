@@ -15,8 +15,7 @@ use tokio::time::{Instant, sleep};
 use tonic::transport::Channel;
 
 use crate::{
-    commands::candidates::note_more,
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view,
@@ -188,10 +187,8 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
                 only_without_hits: without_hits,
                 ..ListQueriesRequest::default()
             };
-            let (queries, more) = list(context, request, limit).await?;
-            output.results(&queries, view::query, table, &context.none_of("queries"))?;
-            note_more(more);
-            Ok(())
+            let (queries, more) = context.list(&request, limit).await?;
+            output.list(&queries, more, view::message, table, &context.none_of("queries"))
         }
         Action::Record(record) => {
             let mut sender = Sender::new(context).await?;
@@ -231,7 +228,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             let answer = answer.into_inner();
             output.results(
                 &answer.terms,
-                view::negative_term,
+                view::message,
                 terms_table,
                 &context.none_of("negative terms"),
             )?;
@@ -249,28 +246,6 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             skip_invalid,
         } => import::run(files, skip_invalid, context, output).await,
     }
-}
-
-/// The newest of the queries that a request selects.
-pub(super) async fn list(
-    context: &Context,
-    request: ListQueriesRequest,
-    limit: usize,
-) -> Result<(Vec<Query>, bool)> {
-    let client = context.queries().await?;
-    pages(limit, 500, |page_size, page_token| {
-        let request = ListQueriesRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client.list_queries(context.request(request)).await?.into_inner();
-            Ok((page.queries, page.next_page_token))
-        }
-    })
-    .await
 }
 
 fn table(queries: &[Query]) -> Table {
@@ -299,7 +274,9 @@ fn table(queries: &[Query]) -> Table {
 /// How many of what users did with its results are clicks.
 fn clicks(query: &Query) -> usize {
     let interactions = query.interactions.iter();
-    interactions.filter(|of| is_click(&of.action)).count()
+    interactions
+        .filter(|interaction| is_click(&interaction.action))
+        .count()
 }
 
 fn terms_table(terms: &[NegativeTerm]) -> Table {

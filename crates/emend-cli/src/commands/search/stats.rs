@@ -114,7 +114,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
     }
     let width = output.width();
-    output.result(&view::feedback_stats(&stats), || {
+    output.result(&view::message(&stats), || {
         none.unwrap_or_else(|| text(&stats, width))
     })
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::evaluate;
 use crate::{
-    commands::{candidates::note_more, resources},
+    commands::{Decision, resources},
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
@@ -79,7 +79,7 @@ enum Action {
         #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
         etag: String,
         #[command(flatten)]
-        why: Why,
+        decision: Decision,
     },
     /// Search queries of a type with the defaults again
     Delete {
@@ -89,18 +89,8 @@ enum Action {
         #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
         etag: String,
         #[command(flatten)]
-        why: Why,
+        decision: Decision,
     },
-}
-
-#[derive(Debug, clap::Args)]
-struct Why {
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
 }
 
 /// Lists, shows, sets or deletes.
@@ -113,26 +103,26 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             query_type,
             settings,
             etag,
-            why,
+            decision,
         } => {
             let change = Change {
                 query_type,
                 settings,
                 etag,
-                why,
+                decision,
             };
             set(change, context, output).await
         }
         Action::Delete {
             query_type,
             etag,
-            why,
+            decision,
         } => {
             let request = DeleteResourceRequest {
                 key: Some(key(context, query_type)),
                 etag,
-                reason: why.reason,
-                on_behalf_of: why.by,
+                reason: decision.reason,
+                on_behalf_of: decision.by,
             };
             resources::delete(request, context, output).await
         }
@@ -144,7 +134,7 @@ struct Change {
     query_type: String,
     settings: Vec<String>,
     etag: String,
-    why: Why,
+    decision: Decision,
 }
 
 /// Sets what is named and keeps the rest of what is in force. Written only if that is still in force, or read again.
@@ -160,8 +150,8 @@ async fn set(change: Change, context: &Context, output: &mut Output<'_>) -> Resu
             Some(resource) => resource.etag.clone(),
             None => NO_RESOURCE.to_owned(),
         };
-        request.reason.clone_from(&change.why.reason);
-        request.on_behalf_of.clone_from(&change.why.by);
+        request.reason.clone_from(&change.decision.reason);
+        request.on_behalf_of.clone_from(&change.decision.by);
         match client.put_resource(context.request(request)).await {
             Err(status)
                 if status.code() == tonic::Code::Aborted && change.etag.is_empty() && attempt < ATTEMPTS => {}
@@ -201,14 +191,13 @@ fn key(context: &Context, query_type: String) -> ResourceKey {
 
 async fn list(limit: usize, context: &Context, output: &mut Output<'_>) -> Result {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
         kinds: vec![Kind::SearchTuning.number()],
         ..ListResourcesRequest::default()
     };
-    let (found, more) = resources::list(context, &request, limit).await?;
+    let (found, more) = context.list(&request, limit).await?;
     let none = context.none_of("tunings: all queries are searched with the defaults");
-    output.results(&found, view::resource, table, &none)?;
-    note_more(more);
-    Ok(())
+    output.list(&found, more, view::message, table, &none)
 }
 
 /// The tuning of a query type, if it has one of its own.
@@ -230,13 +219,14 @@ async fn show(query_type: String, context: &Context, output: &mut Output<'_>) ->
     let Some(resource) = in_force(context, &query_type).await? else {
         let defaults = Tuning::default();
         let message = emend_wire::search::tuning_message(&defaults);
-        let json = json!({"queryType": query_type, "isDefault": true, "searchTuning": view::search_tuning(&message)});
+        let json =
+            json!({"queryType": query_type, "isDefault": true, "searchTuning": view::message(&message)});
         return output.result(&json, || {
             text(&query_type, &defaults, "the defaults: nobody set others")
         });
     };
     let width = output.width();
-    output.result(&view::resource(&resource), || {
+    output.result(&view::message(&resource), || {
         match view::learned(resource.value.as_ref()) {
             Some(Learned::SearchTuning(set)) => set.map(|set| {
                 let since = format!("since revision {}", resource.revision);

@@ -36,7 +36,9 @@ impl<R: BufRead> Records<R> {
             header.pop();
         }
         if let [only] = &header[..]
-            && let Some(separator) = [';', '\t', '|'].into_iter().find(|of| only.contains(*of))
+            && let Some(separator) = [';', '\t', '|']
+                .into_iter()
+                .find(|candidate| only.contains(*candidate))
         {
             let name = if separator == '\t' {
                 "tabs".to_owned()
@@ -229,17 +231,17 @@ mod tests {
         let mut rows = Rows::new();
         match Records::of(bytes) {
             Ok(None) => {}
-            Err((line, error)) => rows.push((line, Err(told(&error)))),
+            Err((line, error)) => rows.push((line, Err(text(&error)))),
             Ok(Some(mut records)) => {
                 while let Some((line, record)) = records.next_record() {
-                    rows.push((line, record.map_err(|error| told(&error))));
+                    rows.push((line, record.map_err(|error| text(&error))));
                 }
             }
         }
         rows
     }
 
-    fn told(error: &RowError) -> String {
+    fn text(error: &RowError) -> String {
         let end = if error.ends_file() { " (ends the file)" } else { "" };
         format!("{error}{end}")
     }

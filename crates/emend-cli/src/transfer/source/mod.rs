@@ -39,7 +39,7 @@ impl Source {
             return Ok(Self::Copied(copy));
         }
         match File::open(file).and_then(|file| file.metadata()) {
-            Ok(of) if of.is_dir() => Err(unreadable(file, &"is a directory")),
+            Ok(found) if found.is_dir() => Err(unreadable(file, &"is a directory")),
             Ok(_) => Ok(Self::File(file.to_owned())),
             Err(error) => Err(unreadable(file, &error)),
         }

@@ -228,10 +228,10 @@ fn expected(
     user: &str,
     kind: Kind,
 ) -> (Option<(String, i64)>, BTreeSet<String>) {
-    let of = |user: &str, kind: i32| {
+    let facts = |user: &str, kind: i32| {
         let entries = state
             .iter()
-            .filter(move |((_, of, key, _, owner), _)| *of == kind && key == phrase && owner == user);
+            .filter(move |((_, other, key, _, owner), _)| *other == kind && key == phrase && owner == user);
         entries
             .filter_map(|(_, (revision, value))| {
                 let value = emend_wire::value::decode(value).ok()?;
@@ -242,14 +242,14 @@ fn expected(
     let scopes: BTreeSet<&str> = [user, ""].into();
     let prohibited: BTreeSet<String> = scopes
         .iter()
-        .flat_map(|scope| of(scope, 3))
+        .flat_map(|scope| facts(scope, 3))
         .map(|(choice, _)| choice)
         .collect();
     // In descending order, so that the user's own comes before the global one.
     let answer = scopes
         .iter()
         .rev()
-        .flat_map(|scope| of(scope, kind.number()))
+        .flat_map(|scope| facts(scope, kind.number()))
         .find(|(choice, _)| !prohibited.contains(choice));
     (answer, prohibited)
 }

@@ -37,8 +37,15 @@ impl<'r> Service<'r> {
 
     fn answer(&self, host: &str) -> Answer {
         let decided = deciding(host, Layers::All, |name| self.0.get(name));
-        let level = decided.as_ref().map(|of| of.level).unwrap_or_default();
-        let by = decided.map(|of| (of.layer, of.covering.pattern(), of.rule.decision(), of.with));
+        let level = decided.as_ref().map(|rule| rule.level).unwrap_or_default();
+        let by = decided.map(|rule| {
+            (
+                rule.layer,
+                rule.covering.pattern(),
+                rule.rule.decision(),
+                rule.with,
+            )
+        });
         (level, level == TrustLevel::Blocked, by)
     }
 }

@@ -71,12 +71,12 @@ fn a_query_is_expanded_with_the_next_state() {
         "登場するキーボード",
         "no term stands there"
     );
-    let of = expand(&view, "場のﾌｫﾛｰ");
+    let expanded = expand(&view, "場のﾌｫﾛｰ");
     assert_eq!(
-        of.render(),
+        expanded.render(),
         "(フィールド OR 場 OR ボード) の (フォロワー OR ﾌｫﾛｰ OR フォロワ)"
     );
-    assert_eq!(&of.original[of.groups[1].span.clone()], "ﾌｫﾛｰ");
+    assert_eq!(&expanded.original[expanded.groups[1].span.clone()], "ﾌｫﾛｰ");
     let embedded = view.expand(&namespace(), "場のﾌｫﾛｰ", ExpandMode::Embedding, None);
     assert_eq!(embedded.render(), "場のﾌｫﾛｰ フィールド フォロワー");
 
@@ -161,21 +161,21 @@ fn a_users_own_synonyms_expand_only_that_users_queries() {
         Revision(1),
     );
     let jane = UserId::parse("jane").unwrap();
-    let of = |text, mode, user| view.expand(&namespace(), text, mode, user).render();
+    let rendered = |text, mode, user| view.expand(&namespace(), text, mode, user).render();
     let (all, hers) = (None, Some(&jane));
-    assert_eq!(of("field", ExpandMode::Keyword, all), "board OR field");
+    assert_eq!(rendered("field", ExpandMode::Keyword, all), "board OR field");
     assert_eq!(
-        of("field", ExpandMode::Keyword, hers),
+        rendered("field", ExpandMode::Keyword, hers),
         "area OR board OR field OR \"field of play\""
     );
-    assert_eq!(of("field", ExpandMode::Embedding, hers), "field area");
+    assert_eq!(rendered("field", ExpandMode::Embedding, hers), "field area");
     // The longer term is hers alone, and hides the shorter one only from her.
     assert_eq!(
-        of("field of play", ExpandMode::Keyword, all),
+        rendered("field of play", ExpandMode::Keyword, all),
         "(board OR field) of play"
     );
     assert_eq!(
-        of("field of play", ExpandMode::Keyword, hers),
+        rendered("field of play", ExpandMode::Keyword, hers),
         "board OR \"field of play\" OR field"
     );
 }
@@ -342,8 +342,8 @@ fn a_reading_expands_as_of_its_own_revision() {
                 let expanded = reading.expand(&namespace(), "term", ExpandMode::Embedding, None);
                 let expected = match revision {
                     Revision(0) => "term".to_owned(),
-                    Revision(of) if of % 3 == 0 => "term".to_owned(),
-                    Revision(of) => format!("term r{of}"),
+                    Revision(number) if number % 3 == 0 => "term".to_owned(),
+                    Revision(number) => format!("term r{number}"),
                 };
                 assert_eq!(expanded.render(), expected);
                 seen = revision.0;
@@ -378,7 +378,7 @@ proptest! {
         const TEXT: &str = "盤面と場でキーボード、ﾎﾞｰﾄﾞをSet  Up upset set";
         let (mut publisher, changed) = view();
         let mut model: BTreeMap<(usize, usize, bool), Relation> = BTreeMap::new();
-        let of = |(term, other, own): (usize, usize, bool), relation, revision| Fact {
+        let to_fact = |(term, other, own): (usize, usize, bool), relation, revision| Fact {
             user_id: if own { "jane" } else { "" },
             ..stands_for(TERMS[term], TERMS[other], relation, revision)
         };
@@ -395,11 +395,11 @@ proptest! {
                     Some(relation) => model.insert(key, relation),
                     None => model.remove(&key),
                 };
-                facts.push(of(key, relation, revision));
+                facts.push(to_fact(key, relation, revision));
             }
             publisher.apply(facts, Revision(revision));
             let (mut other, new) = view();
-            let all = model.iter().map(|(key, relation)| of(*key, Some(*relation), 1));
+            let all = model.iter().map(|(key, relation)| to_fact(*key, Some(*relation), 1));
             other.replace(model.len(), all, Revision(1));
             for user in [None, Some(&jane)] {
                 for mode in [ExpandMode::Keyword, ExpandMode::Embedding] {

@@ -30,7 +30,7 @@ fn prompt(version: u32, text: &str) -> Prompt {
     let variables = vec![variable("day", None), variable("tone", Some("dry"))];
     let variables = variables
         .into_iter()
-        .filter(|of| text.contains(&of.name))
+        .filter(|variable| text.contains(&variable.name))
         .collect();
     let mut prompt = Prompt::new(text, variables, vec![]).unwrap();
     prompt.version = version;

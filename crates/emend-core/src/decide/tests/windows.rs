@@ -76,7 +76,7 @@ impl Window {
         let mut excluded: HashMap<_, usize> = HashMap::new();
         let mut touched: HashMap<RatedId, usize> = HashMap::new();
         for event in events {
-            let (of, is_exclusion) = match event {
+            let (rating, is_exclusion) = match event {
                 Event::Rated { rating, excluded } => (Some((**rating).clone()), excluded.is_some()),
                 Event::RatingExcluded { feedback, .. } => {
                     let known = self.stored.iter().find(|rating| rating.feedback == *feedback);
@@ -85,15 +85,17 @@ impl Window {
                 }
                 _ => (None, false),
             };
-            if let Some(of) = of {
-                *excluded.entry((of.voter, of.rated)).or_default() += usize::from(is_exclusion);
-                *touched.entry(of.rated).or_default() += 1;
+            if let Some(rating) = rating {
+                *excluded.entry((rating.voter, rating.rated)).or_default() += usize::from(is_exclusion);
+                *touched.entry(rating.rated).or_default() += 1;
             }
         }
         let mut newest: Vec<&Rated> = self.stored.iter().filter(|rating| !rating.excluded).collect();
         newest.sort_unstable_by_key(|rating| std::cmp::Reverse(rating.place()));
-        for (of, exclusions) in excluded {
-            let same = newest.iter().filter(|rating| (rating.voter, rating.rated) == of);
+        for (voter_and_output, exclusions) in excluded {
+            let same = newest
+                .iter()
+                .filter(|rating| (rating.voter, rating.rated) == voter_and_output);
             needed.extend(
                 same.take(exclusions + 1)
                     .map(|rating| (rating.feedback, (*rating).clone())),
@@ -164,7 +166,12 @@ impl Window {
     }
 
     fn shown(&self) -> (Vec<u128>, Vec<u128>) {
-        let ids = |examples: &[Example]| examples.iter().map(|of| of.feedback.0.as_u128()).collect();
+        let ids = |examples: &[Example]| {
+            examples
+                .iter()
+                .map(|example| example.feedback.0.as_u128())
+                .collect()
+        };
         let set = self.set();
         (ids(&set.good), ids(&set.bad))
     }
@@ -321,8 +328,8 @@ fn while_frozen_an_example_goes_with_any_rating_that_may_be_heard_in_it() {
 fn a_set_that_has_no_room_waits_for_it() {
     let mut window = Window::new();
     window.state.full = true;
-    let told = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
-    assert_eq!(told, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
+    let decision = window.tell(recorded(&rated(1, 1, 1, 1, Good)));
+    assert_eq!(decision, (OutcomeState::Pending, Some(Reason::ResourceLimit)));
     window.state.full = false;
     window.apply(&[recorded(&rated(2, 2, 2, 1, Neutral))]);
     assert_eq!(window.shown(), (vec![1], vec![]));
@@ -390,9 +397,9 @@ fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) 
         .iter()
         .filter(|rating| !excluded.contains(&rating.feedback))
     {
-        let of = newest.entry((rating.voter, rating.rated)).or_insert(rating);
-        if of.place() < rating.place() {
-            *of = rating;
+        let known = newest.entry((rating.voter, rating.rated)).or_insert(rating);
+        if known.place() < rating.place() {
+            *known = rating;
         }
     }
     let mut of_outputs: BTreeMap<RatedId, Vec<&Rated>> = BTreeMap::new();
@@ -436,16 +443,16 @@ fn expected(ratings: &[Rated], excluded: &HashSet<FeedbackId>, policy: &Policy) 
         examples.push((newest.place(), class, example));
     }
     examples.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
-    let of = |class, count: u32| {
-        let block = examples.iter().filter(move |(_, of, _)| *of == class);
+    let newest_of = |class, count: u32| {
+        let block = examples.iter().filter(move |(_, other, _)| *other == class);
         block
             .take(count as usize)
             .map(|(.., example)| example.clone())
             .collect()
     };
     let set = FewShotSet {
-        good: of(Good, policy.window.good),
-        bad: of(Bad, policy.window.bad),
+        good: newest_of(Good, policy.window.good),
+        bad: newest_of(Bad, policy.window.bad),
         ..FewShotSet::default()
     };
     (!set.is_empty()).then_some(Learned::FewShotSet(set))
@@ -478,7 +485,7 @@ proptest! {
             .collect();
         // A quarter of them is excluded.
         let excluded: HashSet<FeedbackId> =
-            all.iter().zip(&ratings).filter(|(_, rating)| rating.4 == 0).map(|(of, _)| of.feedback).collect();
+            all.iter().zip(&ratings).filter(|(_, rating)| rating.4 == 0).map(|(rating, _)| rating.feedback).collect();
         // Recorded (false) and excluded (true), in an order by the seeds.
         let mut arrivals: Vec<(u64, usize, bool)> = (0..all.len())
             .flat_map(|index| [(seeds[index], index, false), (seeds[index + all.len()], index, true)])
@@ -513,8 +520,8 @@ proptest! {
         }
         for output in window.outputs.values() {
             let live = |class| {
-                let of = window.stored.iter().filter(|rating| rating.live && rating.rated == output.rated);
-                of.filter(|rating| rating.class == class).map(Rated::place).collect::<Vec<_>>()
+                let live = window.stored.iter().filter(|rating| rating.live && rating.rated == output.rated);
+                live.filter(|rating| rating.class == class).map(Rated::place).collect::<Vec<_>>()
             };
             let (good, bad) = (live(Good), live(Bad));
             prop_assert_eq!((output.good as usize, output.bad as usize), (good.len(), bad.len()));

@@ -12,11 +12,11 @@ fn matcher(terms: &[&str]) -> Matcher {
 fn found<'t>(terms: &[&str], text: &'t str) -> Vec<&'t str> {
     let matcher = matcher(terms);
     let found = find(text, &[&matcher], |_| Some(()));
-    found.into_iter().map(|of| &text[of.span]).collect()
+    found.into_iter().map(|found| &text[found.span]).collect()
 }
 
 fn terms_of<'m>(found: &Found<'m, ()>) -> Vec<&'m str> {
-    found.terms.iter().map(|of| of.term).collect()
+    found.terms.iter().map(|found| found.term).collect()
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn each_of_many_terms_is_found_and_nothing_else() {
     for number in 0..5_000 {
         let text = format!("の{}は", word(number));
         let found = find(&text, &[&matcher], |_| Some(()));
-        let spans: Vec<&str> = found.into_iter().map(|of| &text[of.span]).collect();
+        let spans: Vec<&str> = found.into_iter().map(|found| &text[found.span]).collect();
         let expected = if number % 2 == 0 {
             vec![word(number)]
         } else {
@@ -187,7 +187,7 @@ proptest! {
         for text in &texts {
             let found: Vec<(Range<usize>, Vec<String>)> = find(text, &matchers.each_ref(), |_| Some(()))
                 .into_iter()
-                .map(|of| (of.span.clone(), terms_of(&of).into_iter().map(str::to_owned).collect()))
+                .map(|found| (found.span.clone(), terms_of(&found).into_iter().map(str::to_owned).collect()))
                 .collect();
             prop_assert_eq!(found, naive(&terms, text), "{:?} in {:?}", &terms, text);
         }

@@ -92,8 +92,8 @@ fn set(fields: &mut TuningFields, name: &str, value: &str) -> Result<(), Invalid
         }
         "suggestion" => value.clone_into(&mut fields.suggestion),
         _ => match name.split_once('.') {
-            Some(("confidence", of)) => fields.confidences.push((of.to_owned(), number(name, value)?)),
-            Some(("weight", of)) => fields.weights.push((of.to_owned(), number(name, value)?)),
+            Some(("confidence", key)) => fields.confidences.push((key.to_owned(), number(name, value)?)),
+            Some(("weight", key)) => fields.weights.push((key.to_owned(), number(name, value)?)),
             _ => {
                 return Err(Invalid::new(format!(
                     "has no setting {name:?}; there are top_k, min_score, confidence.NAME, weight.NAME, namespaces, \
@@ -224,8 +224,12 @@ mod tests {
 
     #[test]
     fn what_a_change_does_not_name_stays() {
-        let set =
-            |before: &str, line: &str| Tuning::parse(before).unwrap().with(line).map(|of| of.to_string());
+        let set = |before: &str, line: &str| {
+            Tuning::parse(before)
+                .unwrap()
+                .with(line)
+                .map(|tuning| tuning.to_string())
+        };
         let before = "top_k=20 min_score=0.3 confidence.high=0.8 weight.keyword=0.3 namespaces=effects retry=synonyms suggestion=Few words.";
         for (line, after) in [
             ("top_k=30", before.replace("top_k=20", "top_k=30")),

@@ -21,7 +21,7 @@ use tower::{ServiceExt as _, service_fn};
 use super::*;
 use crate::{
     auth::{
-        Named, Reaches, Role, rule,
+        Namespaces, Reaches, Role, rule,
         testing::{access_of, by_shared_key},
     },
     library::{FOLLOW, IMPORT, SERVICE, descriptors},
@@ -107,7 +107,7 @@ struct Messages;
 
 crate::addresses! {
     Messages;
-    Header => |_it| Named::One("shop");
+    Header => |_it| Namespaces::One("shop");
 }
 
 /// Subscribes with a token or, without one, on a connection with a certificate that is valid until 1,059 s.

@@ -216,6 +216,39 @@ async fn an_unanswered_commit_fails() {
     database.close().await;
 }
 
+/// Longer than this whole test may take.
+const LONG: Duration = Duration::from_hours(24);
+
+#[tokio::test]
+async fn a_long_read_waits_for_its_answers_alone() {
+    let Some((database, road, pool)) = one().await else {
+        return;
+    };
+    let begin = async |statement| {
+        let transaction = timeout(SOON, pool.begin_long(statement, LONG)).await;
+        transaction.expect("soon")
+    };
+    let mut transaction = begin("BEGIN").await.unwrap();
+    let slow = sqlx::raw_sql("SELECT pg_sleep(1.2)").execute(&mut *transaction);
+    slow.await.expect("an answer later than the pool's silence");
+
+    // Dropped, then ended, on a connection that has fallen silent.
+    road.falls_silent();
+    drop(transaction);
+    is_served_eventually(&pool).await;
+    let transaction = begin("BEGIN").await.unwrap();
+    road.falls_silent();
+    let ended = timeout(SOON, transaction.rollback()).await.expect("soon");
+    assert!(matches!(ended, Err(sqlx::Error::Io(_))), "{ended:?}");
+
+    // It does not begin in time.
+    let late = begin("BEGIN; SELECT pg_sleep(30)").await;
+    assert!(matches!(late, Err(StoreError::Unavailable(_))), "{late:?}");
+    is_served(&pool).await;
+    pool.close().await;
+    database.close().await;
+}
+
 #[tokio::test]
 async fn only_committed_transactions_are_stored() {
     let Some((database, _road, pool)) = one().await else {

@@ -74,8 +74,8 @@ pub(crate) fn submission(
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
-    let said = request.correction.as_ref();
-    let form = said
+    let correction = request.correction.as_ref();
+    let form = correction
         .and_then(|correction| correction.correction.as_ref())
         .map(form_of);
     let is_search_rating = form == Some(Form::SearchRating);
@@ -125,7 +125,7 @@ pub(crate) fn submission(
         Some((request, wait?))
     })();
     let request = request.filter(|_| violations.is_empty() && together.is_empty());
-    let refused = match (parse::new_correction(said, own_targets), request) {
+    let refused = match (parse::new_correction(correction, own_targets), request) {
         (Ok(correction), Some((request, wait))) => return Ok((request.with(correction), wait)),
         (Ok(_), None) => None,
         (Err(refused), request) => {
@@ -219,14 +219,12 @@ pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
     let reporter = violations.check("reporter_id", optional(&request.reporter_id, ReporterId::parse));
     let kind = violations.check("kind", parse::optional_kind(request.kind));
     let delivery = violations.check("delivery_state", delivery_state(request.delivery_state));
-    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
-    let from = violations.check("received_from", time(&request.received_from));
-    let before = violations.check("received_before", time(&request.received_before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("received_before", "must be later than received_from");
-    }
+    let period = parse::period(
+        "received",
+        request.received_from.as_ref(),
+        request.received_before.as_ref(),
+    );
+    let period = violations.part("", period);
     let target = violations.check("rating_target", optional(&request.rating_target, rated));
     let rating = violations.check("rating_value", optional(&request.rating_value, rated));
     if !request.rating_value.is_empty() && request.rating_target.is_empty() {
@@ -247,6 +245,7 @@ pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
     }
     let parsed = (|| {
         let (begins, ends) = day?.unzip();
+        let (from, before) = period?;
         Some(FeedbackQuery {
             namespace: namespace?,
             reporter: reporter?,
@@ -258,8 +257,8 @@ pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
                 Some(filter) => Some(filter?),
             },
             delivery: delivery?,
-            from: from?.max(begins),
-            before: [before?, ends].into_iter().flatten().min(),
+            from: from.max(begins),
+            before: [before, ends].into_iter().flatten().min(),
             after: after?.map(AcceptOrder),
             limit: limit?,
         })

@@ -7,7 +7,7 @@ use feedback_store::records::queries::KEPT_RESULTS;
 use jiff::Timestamp;
 
 use crate::queries::grpc::{
-    parse::{self, Which},
+    parse::{self, Listed},
     stats,
 };
 
@@ -16,7 +16,7 @@ const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 /// What is accepted is within its bounds.
 pub(crate) fn record(request: pb::RecordQueryRequest) {
     for new in parse::queries(&Caller::anonymous(), request, NOW).unwrap_or_default() {
-        let query = new.what;
+        let query = new.item;
         assert!(!query.query_text.is_empty());
         assert!(query.top_results.len() <= KEPT_RESULTS);
         let hits = query.hit_count.map_or(0, |hits| hits as usize);
@@ -36,10 +36,10 @@ pub(crate) fn interact(request: &pb::RecordInteractionRequest) {
         return;
     };
     let messages = parsed.iter().map(|new| pb::QueryInteraction {
-        query_id: new.what.query_id.to_string(),
-        object_id: new.what.object_id.clone(),
-        action: new.what.action.clone(),
-        position: i32::try_from(new.what.position).expect("positions are small"),
+        query_id: new.item.query_id.to_string(),
+        object_id: new.item.object_id.clone(),
+        action: new.item.action.clone(),
+        position: i32::try_from(new.item.position).expect("positions are small"),
         acted_at: new.at.map(render::timestamp),
     });
     let again = pb::RecordInteractionRequest {
@@ -52,16 +52,16 @@ pub(crate) fn interact(request: &pb::RecordInteractionRequest) {
 /// The same of a list.
 pub(crate) fn list(request: &pb::ListQueriesRequest) {
     match parse::list(request, parse::list_hash(request)) {
-        Ok(Which::One(namespace, id)) => {
+        Ok(Listed::One(namespace, id)) => {
             let again = pb::ListQueriesRequest {
                 namespace: namespace.to_string(),
                 query_id: id.to_string(),
                 ..pb::ListQueriesRequest::default()
             };
             let again = parse::list(&again, parse::list_hash(&again));
-            assert!(matches!(again, Ok(Which::One(of, same)) if (&of, &same) == (&namespace, &id)));
+            assert!(matches!(again, Ok(Listed::One(found, same)) if (&found, &same) == (&namespace, &id)));
         }
-        Ok(Which::All(filter)) => {
+        Ok(Listed::All(filter)) => {
             let mut again = pb::ListQueriesRequest {
                 namespace: filter.namespace.to_string(),
                 page_size: i32::try_from(filter.limit).expect("pages are small"),
@@ -75,7 +75,7 @@ pub(crate) fn list(request: &pb::ListQueriesRequest) {
             let token = filter.after.map(|after| page::number_token(hash, after));
             again.page_token = token.unwrap_or_default();
             let again = parse::list(&again, hash);
-            assert!(matches!(again, Ok(Which::All(same)) if same == filter));
+            assert!(matches!(again, Ok(Listed::All(same)) if same == filter));
         }
         Err(_) => {}
     }

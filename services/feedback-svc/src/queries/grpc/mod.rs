@@ -21,7 +21,7 @@ use tonic::{Request, Response, Status};
 use crate::{
     queries::{
         Queries,
-        grpc::parse::Which,
+        grpc::parse::Listed,
         record::{Record, Recorder},
     },
     ratings::{Ratings, export::Part},
@@ -113,14 +113,14 @@ impl QueryService for QueryEndpoint {
         let Call { message: request, .. } = open(request)?;
         let hash = parse::list_hash(&request);
         let response = match parse::list(&request, hash).map_err(Error::from)? {
-            Which::One(namespace, id) => {
+            Listed::One(namespace, id) => {
                 let found = self.queries.find(&namespace, &id).await?;
                 pb::ListQueriesResponse {
                     queries: found.into_iter().map(query_message).collect(),
                     next_page_token: String::new(),
                 }
             }
-            Which::All(filter) => render::page(self.queries.list(filter).await?, hash),
+            Listed::All(filter) => render::page(self.queries.list(filter).await?, hash),
         };
         Ok(Response::new(response))
     }
@@ -132,7 +132,7 @@ impl QueryService for QueryEndpoint {
         let Call { message, .. } = open(request)?;
         let (filter, compared) = stats::asked(&message).map_err(Error::from)?;
         let stats = self.queries.stats(&filter, compared.as_ref()).await?;
-        Ok(Response::new(stats::told(&stats)))
+        Ok(Response::new(stats::response(&stats)))
     }
 
     async fn list_negative_terms(
@@ -142,6 +142,6 @@ impl QueryService for QueryEndpoint {
         let Call { message, .. } = open(request)?;
         let (filter, limit) = stats::asked_terms(&message).map_err(Error::from)?;
         let found = self.queries.negative_terms(&filter, limit).await?;
-        Ok(Response::new(stats::told_terms(found)))
+        Ok(Response::new(stats::terms_response(found)))
     }
 }

@@ -79,10 +79,10 @@ fn items<M, T>(
         parsed.extend(violations.part(&format!("{field}[{index}]"), one(message)));
     }
     let new = |namespace: Namespace| {
-        let new = |(what, at)| New {
+        let new = |(item, at)| New {
             namespace: namespace.clone(),
             caller: caller.clone(),
-            what,
+            item,
             at,
             waited: Duration::ZERO,
         };
@@ -93,7 +93,7 @@ fn items<M, T>(
 }
 
 /// A time that has come, give or take what clocks differ.
-fn happened(message: Option<&prost_types::Timestamp>, now: Timestamp) -> Result<Option<Timestamp>, Invalid> {
+fn past_time(message: Option<&prost_types::Timestamp>, now: Timestamp) -> Result<Option<Timestamp>, Invalid> {
     let Some(message) = message else {
         return Ok(None);
     };
@@ -132,7 +132,7 @@ fn query(message: pb::Query, now: Timestamp) -> Result<At<Query>, Violations> {
         violations.add("min_score", "must be a finite number");
     }
     let hit_count = violations.check("hit_count", hit_count(message.hit_count, found));
-    let at = violations.check("searched_at", happened(message.searched_at.as_ref(), now));
+    let at = violations.check("searched_at", past_time(message.searched_at.as_ref(), now));
     let parsed = (|| {
         let query = Query {
             id: id?,
@@ -234,7 +234,7 @@ fn interaction(message: &pb::QueryInteraction, now: Timestamp) -> Result<At<Inte
         .filter(|position| *position <= MAX_POSITION)
         .ok_or_else(|| Invalid::new(format!("must be 0 to {MAX_POSITION}, is {}", message.position)));
     let position = violations.check("position", position);
-    let at = violations.check("acted_at", happened(message.acted_at.as_ref(), now));
+    let at = violations.check("acted_at", past_time(message.acted_at.as_ref(), now));
     let parsed = (|| {
         let interaction = Interaction {
             query_id: query_id?,
@@ -248,7 +248,7 @@ fn interaction(message: &pb::QueryInteraction, now: Timestamp) -> Result<At<Inte
 }
 
 /// What is listed.
-pub(super) enum Which {
+pub(super) enum Listed {
     /// The query with this id.
     One(Namespace, QueryId),
     /// All that these conditions hold of.
@@ -265,7 +265,7 @@ pub(super) fn list_hash(request: &pb::ListQueriesRequest) -> QueryHash {
     QueryHash::of("ListQueries", &query)
 }
 
-pub(super) fn list(request: &pb::ListQueriesRequest, hash: QueryHash) -> Result<Which, Violations> {
+pub(super) fn list(request: &pb::ListQueriesRequest, hash: QueryHash) -> Result<Listed, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     let limit = violations.check(
@@ -274,26 +274,27 @@ pub(super) fn list(request: &pb::ListQueriesRequest, hash: QueryHash) -> Result<
     );
     let after = violations.check("page_token", page::number_position(hash, &request.page_token));
     let query_type = violations.check("query_type", bounded_text(&request.query_type, 0, MAX_NAME));
-    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
-    let from = violations.check("searched_from", time(&request.searched_from));
-    let before = violations.check("searched_before", time(&request.searched_before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("searched_before", "must be later than searched_from");
-    }
+    let period = parse::period(
+        "searched",
+        request.searched_from.as_ref(),
+        request.searched_before.as_ref(),
+    );
+    let period = violations.part("", period);
     if !request.query_id.is_empty() {
         let id = violations.check("query_id", QueryId::parse(&request.query_id));
-        let one = namespace.zip(id).map(|(namespace, id)| Which::One(namespace, id));
+        let one = namespace
+            .zip(id)
+            .map(|(namespace, id)| Listed::One(namespace, id));
         return violations.finish(one);
     }
     let parsed = (|| {
-        Some(Which::All(QueryFilter {
+        let (from, before) = period?;
+        Some(Listed::All(QueryFilter {
             namespace: namespace?,
             query_type: query_type.filter(|name| !name.is_empty()),
             only_without_hits: request.only_without_hits,
-            from: from?,
-            before: before?,
+            from,
+            before,
             after: after?,
             limit: limit?,
         }))

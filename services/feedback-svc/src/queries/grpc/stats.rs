@@ -4,7 +4,6 @@ use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
 use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter};
-use jiff::Timestamp;
 
 use crate::queries::stats::{NegativeTerms, Stats};
 
@@ -59,22 +58,14 @@ fn filter(
 ) -> Result<StatsFilter, Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(namespace));
-    let time = |at: Option<&prost_types::Timestamp>| -> Result<Option<Timestamp>, Invalid> {
-        at.map(parse::timestamp).transpose()
-    };
-    let from = violations.check("rated_from", time(from));
-    let before = violations.check("rated_before", time(before));
-    if let (Some(Some(from)), Some(Some(before))) = (from, before)
-        && before <= from
-    {
-        violations.add("rated_before", "must be later than rated_from");
-    }
+    let period = violations.part("", parse::period("rated", from, before));
     let query_type = violations.check("query_type", bounded_text(query_type, 0, MAX_NAME));
     let parsed = (|| {
+        let (from, before) = period?;
         Some(StatsFilter {
             namespace: namespace?,
-            from: from?,
-            before: before?,
+            from,
+            before,
             query_type: query_type.filter(|name| !name.is_empty()),
         })
     })();
@@ -129,7 +120,7 @@ fn share(share: &Share) -> pb::RatingShare {
 }
 
 /// What ratings say.
-pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
+pub(super) fn response(stats: &Stats) -> pb::GetFeedbackStatsResponse {
     let by = |dimension: Dimension| {
         let shares = stats.by.get(&dimension).into_iter().flatten();
         shares.map(share).collect()
@@ -162,7 +153,7 @@ pub(super) fn told(stats: &Stats) -> pb::GetFeedbackStatsResponse {
 }
 
 /// The words that stand out.
-pub(super) fn told_terms(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
+pub(super) fn terms_response(found: NegativeTerms) -> pb::ListNegativeTermsResponse {
     let term = |found: emend_core::search::NegativeTerm| pb::NegativeTerm {
         term: found.counts.written,
         score: found.score,

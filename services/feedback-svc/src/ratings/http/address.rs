@@ -133,7 +133,7 @@ impl ClientAddresses {
 mod tests {
     use super::*;
 
-    fn of(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
+    fn client_of(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
         let trusted = ["10.0.0.0/8", "fd00::/8"].map(|network| network.parse().unwrap());
         let addresses = ClientAddresses::new(trusted.into(), b"a key of sixteen");
         let mut map = HeaderMap::new();
@@ -173,10 +173,18 @@ mod tests {
                 .iter()
                 .map(|value| ("x-forwarded-for", *value))
                 .collect();
-            assert_eq!(of(peer, &headers).as_deref(), client, "{peer} {forwarded:?}");
+            assert_eq!(
+                client_of(peer, &headers).as_deref(),
+                client,
+                "{peer} {forwarded:?}"
+            );
         }
         for name in ["forwarded", "x-real-ip", "via"] {
-            assert_eq!(of("192.0.2.1", &[(name, "for=198.51.100.7")]), None, "{name}");
+            assert_eq!(
+                client_of("192.0.2.1", &[(name, "for=198.51.100.7")]),
+                None,
+                "{name}"
+            );
         }
     }
 

@@ -104,7 +104,7 @@ impl FromStr for Binding {
         };
         let parts = text
             .split_once('=')
-            .and_then(|(address, of)| Some((address, of.split_once('/')?)));
+            .and_then(|(address, rest)| Some((address, rest.split_once('/')?)));
         let Some((address, (namespace, caller))) = parts else {
             return Err(wrong("a part is missing".to_owned()));
         };
@@ -133,16 +133,16 @@ mod tests {
             ],
             ..RatingHttp::default()
         };
-        let told: Vec<String> = closed.check().collect();
-        assert_eq!(told.len(), 1);
+        let warnings: Vec<String> = closed.check().collect();
+        assert_eq!(warnings.len(), 1);
         assert!(
-            told[0].starts_with("--rating-http: refusing to listen on 0.0.0.0:0"),
-            "{told:?}"
+            warnings[0].starts_with("--rating-http: refusing to listen on 0.0.0.0:0"),
+            "{warnings:?}"
         );
-        assert!(told[0].contains("--allow-unauthenticated"), "{told:?}");
+        assert!(warnings[0].contains("--allow-unauthenticated"), "{warnings:?}");
         assert!(closed.bind("127.0.0.1:0").await.is_ok());
         let refused = closed.bind("0.0.0.0:0").await.unwrap_err().to_string();
-        assert_eq!(refused, told[0]);
+        assert_eq!(refused, warnings[0]);
         let mut open = closed;
         open.exposure.allow_unauthenticated = true;
         assert_eq!(open.check().count(), 0);

@@ -129,14 +129,14 @@ async fn preflight(State(listener): State<Arc<Listener>>, headers: HeaderMap) ->
     };
     let mut answer = StatusCode::NO_CONTENT.into_response();
     allow(&mut answer, origin);
-    let said = [
+    let headers = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "POST"),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type"),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     answer
         .headers_mut()
-        .extend(said.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        .extend(headers.map(|(name, value)| (name, HeaderValue::from_static(value))));
     answer
 }
 
@@ -201,7 +201,7 @@ impl Listener {
         };
         let text = origin.to_str().map_err(|_| ())?;
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let is_own = text.split_once("://").is_some_and(|(_, of)| Some(of) == host);
+        let is_own = text.split_once("://").is_some_and(|(_, rest)| Some(rest) == host);
         let is_allowed = self
             .origins
             .iter()

@@ -227,7 +227,11 @@ impl Entry {
     /// Checks that its parts agree.
     pub fn check(&self, findings: &mut Findings) {
         let id = format!("feedback {}", self.id());
-        if self.namespaces.iter().any(|of| of != self.namespace().as_str()) {
+        if self
+            .namespaces
+            .iter()
+            .any(|namespace| namespace != self.namespace().as_str())
+        {
             findings.add(FEEDBACK_PARTS, &id, "its parts are in different namespaces");
         }
         let kind = self.correction().form().kind();

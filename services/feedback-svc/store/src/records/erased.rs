@@ -32,11 +32,11 @@ impl Pseudonym {
         (!id.is_empty()).then(|| Self::of('s', namespace, id))
     }
 
-    fn of(what: char, namespace: &Namespace, id: &str) -> Self {
+    fn of(kind: char, namespace: &Namespace, id: &str) -> Self {
         // Only the last part may hold a slash.
         Self(Uuid::new_v5(
             &ERASED,
-            format!("{what}/{namespace}/{id}").as_bytes(),
+            format!("{kind}/{namespace}/{id}").as_bytes(),
         ))
     }
 }

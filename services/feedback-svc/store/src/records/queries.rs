@@ -119,7 +119,7 @@ pub struct New<T> {
     /// The authenticated client that recorded it.
     pub caller: Caller,
     /// What is recorded.
-    pub what: T,
+    pub item: T,
     /// When it happened; none: when it was received.
     pub at: Option<Timestamp>,
     /// How long ago it was received.

@@ -45,71 +45,71 @@ fn or<'a, T: Arbitrary<'a>>(columns: &mut Unstructured<'a>, good: T) -> arbitrar
     }
 }
 
-fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
+fn feedback(columns: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
     let correction = Correction {
         correction: Some(Oneof::PhraseMapping(PhraseMapping {
-            phrase: or(of, "set up a CSA".to_owned())?,
-            verb: or(of, "create_csa".to_owned())?,
+            phrase: or(columns, "set up a CSA".to_owned())?,
+            verb: or(columns, "create_csa".to_owned())?,
         })),
     };
     Ok(FeedbackRow {
-        accept_order: or(of, 7)?,
-        feedback_id: or(of, vec![1; 16])?,
-        namespace: or(of, "fund-admin".to_owned())?,
-        caller: or(of, "anonymous".to_owned())?,
-        request_id: or(of, "a-1".to_owned())?,
-        scope: or(of, 1)?,
-        correction: or(of, correction.encode_to_vec())?,
-        received_at: or(of, 1_700_000_000_000_000)?,
-        reporter_id: or(of, "jane".to_owned())?,
-        session_id: or(of, String::new())?,
-        client: or(of, "search/1".to_owned())?,
-        client_key: or(of, String::new())?,
-        query_id: or(of, String::new())?,
-        reason: or(of, "because".to_owned())?,
-        context: or(of, r#"{"topic":"derivatives"}"#.to_owned())?,
-        retract_reason: or(of, String::new())?,
-        rated: or(of, Vec::new())?,
-        delivery_state: or(of, 1)?,
-        outcome: or(of, None)?,
-        retracted_at: or(of, None)?,
-        redacted_at: or(of, None)?,
-        voter: or(of, None)?,
-        identified: or(of, None)?,
+        accept_order: or(columns, 7)?,
+        feedback_id: or(columns, vec![1; 16])?,
+        namespace: or(columns, "fund-admin".to_owned())?,
+        caller: or(columns, "anonymous".to_owned())?,
+        request_id: or(columns, "a-1".to_owned())?,
+        scope: or(columns, 1)?,
+        correction: or(columns, correction.encode_to_vec())?,
+        received_at: or(columns, 1_700_000_000_000_000)?,
+        reporter_id: or(columns, "jane".to_owned())?,
+        session_id: or(columns, String::new())?,
+        client: or(columns, "search/1".to_owned())?,
+        client_key: or(columns, String::new())?,
+        query_id: or(columns, String::new())?,
+        reason: or(columns, "because".to_owned())?,
+        context: or(columns, r#"{"topic":"derivatives"}"#.to_owned())?,
+        retract_reason: or(columns, String::new())?,
+        rated: or(columns, Vec::new())?,
+        delivery_state: or(columns, 1)?,
+        outcome: or(columns, None)?,
+        retracted_at: or(columns, None)?,
+        redacted_at: or(columns, None)?,
+        voter: or(columns, None)?,
+        identified: or(columns, None)?,
         rating: RatingColumns {
-            context_state: or(of, Some(1))?,
-            query_type: or(of, Some("SEMANTIC".to_owned()))?,
-            embedding_version: or(of, Some("e5".to_owned()))?,
-            index_version: or(of, Some("7".to_owned()))?,
-            variant: or(of, Some(String::new()))?,
-            known_at_once: or(of, Some(0))?,
-            tags: or(of, Some(" low_recall ".to_owned()))?,
-            processed: or(of, Some(0))?,
-            replaced_by: or(of, None)?,
-            query: or(of, Some(Vec::new()))?,
+            context_state: or(columns, Some(1))?,
+            query_type: or(columns, Some("SEMANTIC".to_owned()))?,
+            embedding_version: or(columns, Some("e5".to_owned()))?,
+            index_version: or(columns, Some("7".to_owned()))?,
+            variant: or(columns, Some(String::new()))?,
+            known_at_once: or(columns, Some(0))?,
+            tags: or(columns, Some(" low_recall ".to_owned()))?,
+            processed: or(columns, Some(0))?,
+            replaced_by: or(columns, None)?,
+            query: or(columns, Some(Vec::new()))?,
         },
     })
 }
 
-fn claimed(of: &mut Unstructured<'_>) -> arbitrary::Result<ClaimedRow> {
+fn claimed(columns: &mut Unstructured<'_>) -> arbitrary::Result<ClaimedRow> {
     Ok(ClaimedRow {
-        event_id: or(of, vec![2; 16])?,
-        accept_order: or(of, 7)?,
-        event_number: or(of, 8)?,
-        occurred_at: or(of, 1_700_000_000_000_000)?,
-        attempts: or(of, 1)?,
-        payload: or(of, vec![3; 3])?,
+        event_id: or(columns, vec![2; 16])?,
+        accept_order: or(columns, 7)?,
+        event_number: or(columns, 8)?,
+        occurred_at: or(columns, 1_700_000_000_000_000)?,
+        attempts: or(columns, 1)?,
+        payload: or(columns, vec![3; 3])?,
     })
 }
 
-fn dead(of: &mut Unstructured<'_>) -> arbitrary::Result<DeadLetterRow> {
+fn dead(columns: &mut Unstructured<'_>) -> arbitrary::Result<DeadLetterRow> {
     Ok(DeadLetterRow {
-        event_id: or(of, vec![2; 16])?,
-        feedback_id: or(of, vec![1; 16])?,
-        namespace: or(of, "fund-admin".to_owned())?,
-        attempts: or(of, 12)?,
-        code: or(of, 3)?,
-        error: or(of, "refused".to_owned())?,
-        dead_at: or(of, 1_700_000_000_000_000)?,
+        event_id: or(columns, vec![2; 16])?,
+        feedback_id: or(columns, vec![1; 16])?,
+        namespace: or(columns, "fund-admin".to_owned())?,
+        attempts: or(columns, 12)?,
+        code: or(columns, 3)?,
+        error: or(columns, "refused".to_owned())?,
+        dead_at: or(columns, 1_700_000_000_000_000)?,
     })
 }

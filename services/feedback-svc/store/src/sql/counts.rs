@@ -11,7 +11,7 @@ use super::{SqlStore, erased};
 use crate::{
     chunks::chunks,
     records::queries::{KeptCounts, Pruned},
-    sql::queries::{Arrived, happened},
+    sql::queries::{Arrived, event_time},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -69,14 +69,14 @@ impl DayCount {
 pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
     let mut counts: BTreeMap<(&str, i64, [&str; 4]), DayCount> = BTreeMap::new();
     for (new, _) in arrived {
-        let query = &new.what;
+        let query = &new.item;
         let names = [
             &query.query_type,
             &query.embedding_version,
             &query.index_version,
             &query.variant,
         ];
-        let day = happened(new, now).div_euclid(DAY);
+        let day = event_time(new, now).div_euclid(DAY);
         counts
             .entry((new.namespace.as_str(), day, names.map(String::as_str)))
             .or_default()
@@ -88,9 +88,9 @@ pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], n
             "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
                                      zero_hits, unknown_hits) ",
         );
-        insert.push_values(chunk, |mut row, ((namespace, day, of), count)| {
+        insert.push_values(chunk, |mut row, ((namespace, day, dimensions), count)| {
             row.push_bind(*namespace).push_bind(*day);
-            for column in of {
+            for column in dimensions {
                 row.push_bind(*column);
             }
             row.push_bind(count.queries)

@@ -12,7 +12,7 @@ use emend_store::{
     sql::{Conn, Dialect, Statement},
 };
 
-use super::{SqlStore, contexts, queries::happened};
+use super::{SqlStore, contexts, queries::event_time};
 use crate::{
     chunks::chunks,
     ports::Group,
@@ -188,11 +188,11 @@ pub(super) async fn without_erased<'a>(
     }
     let mut asked = BTreeSet::new();
     for (new, _) in &group.queries {
-        asked.insert(Pseudonym::of_query(&new.namespace, new.what.id.as_str()));
-        asked.extend(Pseudonym::of_session(&new.namespace, &new.what.session_id));
+        asked.insert(Pseudonym::of_query(&new.namespace, new.item.id.as_str()));
+        asked.extend(Pseudonym::of_session(&new.namespace, &new.item.session_id));
     }
     let interactions = group.interactions.iter();
-    asked.extend(interactions.map(|new| Pseudonym::of_query(&new.namespace, new.what.query_id.as_str())));
+    asked.extend(interactions.map(|new| Pseudonym::of_query(&new.namespace, new.item.query_id.as_str())));
     let mut erased = erased_at(connection, asked).await?;
     if erased.is_empty() {
         return Ok(Cow::Borrowed(group));
@@ -200,29 +200,29 @@ pub(super) async fn without_erased<'a>(
     let key = |pseudonym: Pseudonym| pseudonym.0.as_bytes().to_vec();
     let mut kept = group.clone();
     for (new, words) in &mut kept.queries {
-        let id = Pseudonym::of_query(&new.namespace, new.what.id.as_str());
-        let session = Pseudonym::of_session(&new.namespace, &new.what.session_id);
+        let id = Pseudonym::of_query(&new.namespace, new.item.id.as_str());
+        let session = Pseudonym::of_session(&new.namespace, &new.item.session_id);
         let session_erased = session.and_then(|session| erased.get(&key(session)));
-        let is_of_session = session_erased.is_some_and(|at| happened(new, now) <= at + micros(LATE));
+        let is_of_session = session_erased.is_some_and(|at| event_time(new, now) <= at + micros(LATE));
         if is_of_session && !erased.contains_key(&key(id)) {
             note(connection, [id].into()).await?;
-            let ids = [new.what.id.to_string()];
+            let ids = [new.item.id.to_string()];
             delete_interactions(connection, &new.namespace, &ids).await?;
             erased.insert(key(id), now);
         }
         if erased.contains_key(&key(id)) {
             words.clear();
-            new.what = Query {
+            new.item = Query {
                 query_text: String::new(),
                 answer_text: String::new(),
                 classification: String::new(),
                 session_id: String::new(),
-                ..new.what.clone()
+                ..new.item.clone()
             };
         }
     }
     kept.interactions.retain(|new| {
-        let id = Pseudonym::of_query(&new.namespace, new.what.query_id.as_str());
+        let id = Pseudonym::of_query(&new.namespace, new.item.query_id.as_str());
         !erased.contains_key(&key(id))
     });
     Ok(Cow::Owned(kept))

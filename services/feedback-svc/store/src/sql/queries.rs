@@ -47,11 +47,11 @@ impl SqlStore {
         counts::count_terms(&mut transaction, &arrived).await?;
         counts::count_days(&mut transaction, &arrived, now).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
-        let clicks = group.interactions.iter().filter(|new| new.what.is_click());
-        let clicked = clicks.map(|new| (new.namespace.as_str(), new.what.query_id.as_str()));
+        let clicks = group.interactions.iter().filter(|new| new.item.is_click());
+        let clicked = clicks.map(|new| (new.namespace.as_str(), new.item.query_id.as_str()));
         let of_ratings = arrived
             .iter()
-            .map(|(new, _)| (new.namespace.as_str(), new.what.id.as_str()));
+            .map(|(new, _)| (new.namespace.as_str(), new.item.id.as_str()));
         let ratings = contexts::lock_of(&mut transaction, &of_ratings.chain(clicked).collect()).await?;
         let rated = contexts::complete(&mut transaction, &ratings, false).await?;
         contexts::keep_clicks(&mut transaction, &ratings).await?;
@@ -183,7 +183,7 @@ async fn delete_all(connection: &mut Conn, table: &'static str, numbers: &[i64])
 }
 
 /// When something happened, in microseconds: as it says, or when it was received.
-pub(super) fn happened<T>(new: &New<T>, now: i64) -> i64 {
+pub(super) fn event_time<T>(new: &New<T>, now: i64) -> i64 {
     new.at
         .map_or_else(|| now - micros(new.waited), jiff::Timestamp::as_microsecond)
 }
@@ -204,7 +204,7 @@ async fn insert_queries<'a>(
                                   hit_count, details, searched_at, recorded_at) ",
         );
         insert.push_values(chunk, |mut row, (new, _)| {
-            let query = &new.what;
+            let query = &new.item;
             row.push_bind(new.namespace.as_str())
                 .push_bind(query.id.as_str())
                 .push_bind(new.caller.as_str())
@@ -214,7 +214,7 @@ async fn insert_queries<'a>(
                 .push_bind(query.variant.as_str())
                 .push_bind(query.hit_count.map(i64::from))
                 .push_bind(rows::details(query))
-                .push_bind(happened(new, now))
+                .push_bind(event_time(new, now))
                 .push_bind(now);
         });
         insert.push(" ON CONFLICT (namespace, query_id) DO NOTHING RETURNING number, namespace, query_id");
@@ -225,7 +225,7 @@ async fn insert_queries<'a>(
         // Of two with one id in this chunk, the first is the one that was inserted.
         let mut by_id: HashMap<(&str, &str), Arrived<'a>> = HashMap::with_capacity(chunk.len());
         for of_chunk in chunk {
-            let key = (of_chunk.0.namespace.as_str(), of_chunk.0.what.id.as_str());
+            let key = (of_chunk.0.namespace.as_str(), of_chunk.0.item.id.as_str());
             by_id.entry(key).or_insert(of_chunk);
         }
         let stored: Vec<(i64, Arrived<'a>)> = inserted
@@ -249,10 +249,10 @@ async fn insert_personal(connection: &mut Conn, chunk: &[(i64, Arrived<'_>)]) ->
     insert.push_values(chunk, |mut row, (number, (new, _))| {
         row.push_bind(*number)
             .push_bind(new.namespace.as_str())
-            .push_bind(new.what.session_id.as_str())
-            .push_bind(new.what.query_text.as_str())
-            .push_bind(new.what.answer_text.as_str())
-            .push_bind(new.what.classification.as_str());
+            .push_bind(new.item.session_id.as_str())
+            .push_bind(new.item.query_text.as_str())
+            .push_bind(new.item.answer_text.as_str())
+            .push_bind(new.item.classification.as_str());
     });
     connection.execute(insert).await?;
     Ok(())
@@ -272,12 +272,12 @@ async fn insert_interactions(
         );
         insert.push_values(chunk, |mut row, new| {
             row.push_bind(new.namespace.as_str())
-                .push_bind(new.what.query_id.as_str())
-                .push_bind(new.what.action.as_str())
-                .push_bind(i64::from(new.what.is_click()))
-                .push_bind(new.what.object_id.as_str())
-                .push_bind(i64::from(new.what.position))
-                .push_bind(happened(new, now))
+                .push_bind(new.item.query_id.as_str())
+                .push_bind(new.item.action.as_str())
+                .push_bind(i64::from(new.item.is_click()))
+                .push_bind(new.item.object_id.as_str())
+                .push_bind(i64::from(new.item.position))
+                .push_bind(event_time(new, now))
                 .push_bind(now);
         });
         insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");

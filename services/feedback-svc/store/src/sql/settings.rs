@@ -99,8 +99,8 @@ impl SettingsStore for SqlStore {
         if saved == 1 {
             Ok(())
         } else {
-            let what = "another update stored this version of the settings";
-            Err(StoreError::Conflict(sqlx::Error::Protocol(what.to_owned())))
+            let conflict = "another update stored this version of the settings";
+            Err(StoreError::Conflict(sqlx::Error::Protocol(conflict.to_owned())))
         }
     }
 }

@@ -28,7 +28,7 @@ struct Running {
 }
 
 async fn run() -> Running {
-    let (log, lifecycle) = (MemoryLog::new(), Lifecycle::new());
+    let (log, lifecycle) = (MemoryLog::default(), Lifecycle::new());
     let (epoch, installation) = (
         Epoch(uuid::Uuid::from_u128(1)),
         InstallationId(uuid::Uuid::from_u128(2)),

@@ -15,7 +15,7 @@ fn revision(stream: &Stream) -> i64 {
 
 #[tokio::test]
 async fn the_state_is_loaded_first_and_then_the_log_followed_page_by_page() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         page_size: PageSize {
             revisions: 2,
@@ -38,7 +38,7 @@ async fn the_state_is_loaded_first_and_then_the_log_followed_page_by_page() {
 
 #[tokio::test]
 async fn large_revisions_are_read_one_by_one_and_a_gap_among_them_is_noticed() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         page_size: PageSize {
             revisions: 64,
@@ -61,7 +61,7 @@ async fn large_revisions_are_read_one_by_one_and_a_gap_among_them_is_noticed() {
 
 #[tokio::test]
 async fn a_missing_revision_is_an_error_and_nothing_beyond_it_is_published() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     for _ in 0..3 {
         log.append(&[write("k", Some("x"))]).await;
@@ -74,7 +74,7 @@ async fn a_missing_revision_is_an_error_and_nothing_beyond_it_is_published() {
 
 #[tokio::test]
 async fn a_store_failure_changes_nothing_and_following_goes_on_later() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("x"))]).await;
     log.fail(true);
@@ -87,7 +87,7 @@ async fn a_store_failure_changes_nothing_and_following_goes_on_later() {
 
 #[tokio::test]
 async fn when_the_log_goes_backwards_one_of_several_replicas_mints_the_epoch() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let (one, other) = (
         replica(&log, Settings::default()).await,
         replica(&log, Settings::default()).await,
@@ -114,7 +114,7 @@ async fn when_the_log_goes_backwards_one_of_several_replicas_mints_the_epoch() {
 
 #[tokio::test]
 async fn a_log_that_lost_its_tail_and_grew_past_it_is_noticed() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     for key in ["a", "b", "c"] {
         log.append(&[write(key, Some("x"))]).await;
@@ -133,7 +133,7 @@ async fn a_log_that_lost_its_tail_and_grew_past_it_is_noticed() {
 
 #[tokio::test]
 async fn a_raised_horizon_reaches_the_state() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("x"))]).await;
     log.append(&[write("k", None)]).await;
@@ -148,7 +148,7 @@ async fn a_raised_horizon_reaches_the_state() {
 
 #[tokio::test]
 async fn waiting_for_a_revision_ends_when_it_is_published_or_times_out() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         max_wait: std::time::Duration::from_millis(20),
         ..Settings::default()
@@ -180,7 +180,7 @@ async fn waiting_for_a_revision_ends_when_it_is_published_or_times_out() {
 
 #[tokio::test]
 async fn a_database_of_another_installation_is_not_served() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, Settings::default()).await;
     let served = stream.state().unwrap().installation();
     log.replace_installation(InstallationId(uuid::Uuid::from_u128(9)));
@@ -201,7 +201,7 @@ fn page_of_one() -> Settings {
 
 #[tokio::test]
 async fn no_state_is_published_that_lacks_a_value_which_the_log_no_longer_has() {
-    let empty = MemoryLog::new();
+    let empty = MemoryLog::default();
     let stream = replica(&empty, page_of_one()).await;
     catch_up(&stream).await;
     for value in ["first", "second", "third"] {
@@ -223,7 +223,7 @@ async fn no_state_is_published_that_lacks_a_value_which_the_log_no_longer_has() 
 
 #[tokio::test]
 async fn a_value_that_is_not_kept_and_not_replaced_is_an_error() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let stream = replica(&log, page_of_one()).await;
     catch_up(&stream).await;
     log.append(&[write("k", Some("x"))]).await;

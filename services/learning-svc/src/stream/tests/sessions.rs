@@ -122,7 +122,7 @@ impl Wake for Count {
 
 /// A log with this many resources, and a replica at its head.
 async fn with_resources(count: usize) -> (MemoryLog, Replica) {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let replica = replica(&log, Settings::default()).await;
     if count > 0 {
         let changes: Vec<_> = (0..count).map(|n| write(&format!("k{n}"), Some("v"))).collect();

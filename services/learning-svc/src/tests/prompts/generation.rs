@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
 use emend_core::{
     Correction, Policy, Status,
-    outputs::{Improved, Material, Suggested, SuggestionMaterial},
+    outputs::{Improved, Material, SuggestionMaterial},
     ratings::RatingFields,
 };
 use learning_store::{self, contests::CandidateRecord, policies::PolicyKey};
@@ -18,7 +18,7 @@ use tokio::{sync::Notify, task::JoinHandle, time::timeout};
 use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
 use crate::{
     capabilities::Capabilities,
-    generator::{Generator, GeneratorError},
+    generator::{Generator, GeneratorError, Suggestions},
     ingest::event::{FeedbackChange, IngestEvent},
     outputs::{metrics::Generation, worker::Failing},
     policies::update::PolicyUpdate,
@@ -55,6 +55,10 @@ impl Generator for Held {
         "held"
     }
 
+    fn patience(&self) -> std::time::Duration {
+        std::time::Duration::from_mins(1)
+    }
+
     async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError> {
         self.asked.notify_one();
         self.go_on.notified().await;
@@ -67,8 +71,8 @@ impl Generator for Held {
         })
     }
 
-    async fn suggest(&self, _: &SuggestionMaterial) -> Result<Vec<Suggested>, GeneratorError> {
-        Ok(Vec::new())
+    async fn suggest(&self, _: &SuggestionMaterial) -> Result<Suggestions, GeneratorError> {
+        Ok(Suggestions::default())
     }
 
     async fn run(&self, prompt: &str, input: &str) -> Option<Result<String, GeneratorError>> {

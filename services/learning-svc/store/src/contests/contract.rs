@@ -183,7 +183,7 @@ macro_rules! on_all_stores {
         mod memory {
             $(#[tokio::test]
             async fn $test() {
-                super::$test(crate::memory::MemoryStore::new()).await;
+                super::$test(crate::memory::MemoryStore::default()).await;
             })+
         }
     };

@@ -57,7 +57,10 @@ async fn sql_of(store: &SqlStore, statement: &'static str, contest: ContestId) {
 }
 
 async fn sql(store: &SqlStore, statement: Statement) {
-    let mut transaction = store.begin_write().await.unwrap();
-    transaction.execute(statement).await.unwrap();
-    transaction.commit().await.unwrap();
+    let mut transaction = store.begin_write().await.expect("the test's database answers");
+    transaction
+        .execute(statement)
+        .await
+        .expect("the test's database answers");
+    transaction.commit().await.expect("the test's database answers");
 }

@@ -10,9 +10,9 @@ use emend_store::StoreError;
 use emend_store::sql::Statement;
 use sqlx_macros::FromRow;
 
+use crate::evidence::names_sql::push_names;
 use crate::evidence::reads_sql::Rows;
 use crate::evidence::reads_sql::space_of;
-use crate::evidence::upsert_sql::push_names;
 use crate::{
     batches::batches,
     evidence::{KnownPage, known_rows::identities},

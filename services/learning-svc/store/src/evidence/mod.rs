@@ -5,6 +5,7 @@ pub(crate) mod deletes_sql;
 mod derived;
 #[cfg(test)]
 mod derived_contract;
+pub mod disagreements;
 pub(crate) mod element_rows;
 pub(crate) mod elements_sql;
 pub(crate) mod events_sql;
@@ -17,6 +18,7 @@ mod listing;
 #[cfg(test)]
 mod listing_contract;
 pub(crate) mod listing_rows;
+pub(crate) mod names_sql;
 #[cfg(test)]
 mod reads_contract;
 pub(crate) mod reads_sql;
@@ -39,12 +41,13 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    ContestId, Kind, Namespace, ResourceKey, Target, Violations,
+    ContestId, Kind, Namespace, ResourceKey, Target,
     evidence::{Combining, EvidenceId, WorkId},
 };
 use emend_store::StoreError;
 
 pub use self::{derived::*, listing::*, records::*, trust::*};
+use crate::evidence::disagreements::Disagreement;
 use crate::evidence::graph::{By, Deletion, ElementSort, Upsert, Upserted};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -88,13 +91,13 @@ pub struct DeletionBatch {
 /// The evidence graph in a unit of work.
 #[async_trait]
 pub trait EvidenceRepository: Derivations + TrustFiles + Send {
-    /// Adds nodes and edges, or replaces what is known of them. The inner error names what can't be: ends that nobody knows, or,
-    /// unless somebody replaces them, other ends than before.
+    /// Adds nodes and edges, or replaces what is known of them. The inner error is where the upsert disagrees with what is known;
+    /// then nothing was written.
     async fn upsert(
         &mut self,
         upsert: &Upsert,
         replaced: Option<&By>,
-    ) -> Result<std::result::Result<Upserted, Violations>>;
+    ) -> Result<std::result::Result<Upserted, Vec<Disagreement>>>;
 
     /// Deletes what of a batch is there and has nothing hanging on it; returns that. Contests of its claims or edges must be locked.
     async fn delete(

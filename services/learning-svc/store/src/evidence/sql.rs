@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use emend_core::{
-    CandidateId, ContestId, EdgeRelation, Kind, Namespace, ResourceKey, Target, Violations,
+    CandidateId, ContestId, EdgeRelation, Kind, Namespace, ResourceKey, Target,
     evidence::{Covering, EvidenceId},
 };
 use emend_store::StoreError;
@@ -14,6 +14,7 @@ use crate::{
     batches::batches,
     evidence::{
         DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, deletes_sql,
+        disagreements::Disagreement,
         graph::{By, Upsert, Upserted},
         rows::reversed,
         upsert_sql,
@@ -30,7 +31,7 @@ impl EvidenceRepository for Work {
         &mut self,
         upsert: &Upsert,
         replaced: Option<&By>,
-    ) -> Result<std::result::Result<Upserted, Violations>> {
+    ) -> Result<std::result::Result<Upserted, Vec<Disagreement>>> {
         upsert_sql::upsert(self, upsert, replaced).await
     }
 

@@ -13,10 +13,10 @@ use emend_store::sql::Statement;
 
 use crate::SqlStore;
 use crate::evidence::levels_sql::levels;
+use crate::evidence::names_sql::push_names;
 use crate::evidence::reads_sql::independent;
 use crate::evidence::refresh_sql::MARK_DOMAINS;
 use crate::evidence::refresh_sql::refresh;
-use crate::evidence::upsert_sql::push_names;
 use crate::work::Work;
 use crate::{
     batches::batches,

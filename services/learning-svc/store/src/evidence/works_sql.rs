@@ -12,7 +12,7 @@ use emend_core::evidence::joined;
 use emend_store::StoreError;
 use emend_store::sql::Statement;
 
-use crate::evidence::upsert_sql::push_names;
+use crate::evidence::names_sql::push_names;
 use crate::work::Work;
 use crate::{batches::batches, evidence::known_rows::WorkPageRow};
 

@@ -40,6 +40,7 @@ pub fn write(key: &str, value: Option<&str>) -> Written {
 
 impl Written {
     /// The same in another namespace and kind.
+    #[must_use]
     pub fn of_kind(mut self, namespace: &str, kind: i32) -> Self {
         self.namespace = namespace.into();
         self.kind = kind;
@@ -47,12 +48,14 @@ impl Written {
     }
 
     /// The same for one user.
+    #[must_use]
     pub fn of_user(mut self, user_id: &str) -> Self {
         self.user_id = user_id.into();
         self
     }
 
     /// The same with a qualifier.
+    #[must_use]
     pub fn qualified(mut self, qualifier: &str) -> Self {
         self.qualifier = qualifier.into();
         self

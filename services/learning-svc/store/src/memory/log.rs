@@ -384,14 +384,6 @@ impl Nodes {
     }
 }
 
-#[cfg(test)]
-mod contract {
-    use crate::memory::open_for_test;
-
-    crate::log::suite::stamp!(open_for_test());
-    crate::nodes::suite::stamp!(open_for_test());
-}
-
 /// How the contract suite and the stream's tests write to the log and damage it.
 #[cfg(any(test, feature = "testing"))]
 #[async_trait]
@@ -400,7 +392,7 @@ impl crate::log::testing::TestLog for MemoryStore {
         let mut state = self.state();
         state.clock_offset += 1;
         let committed_at = self.now(&state) - micros(age);
-        let mut head = state.tables.head().unwrap();
+        let mut head = state.tables.head().expect("the log has a head");
         head.revision += 1;
         state.tables.head = Some(head);
         let logged = LoggedRevision {
@@ -418,7 +410,7 @@ impl crate::log::testing::TestLog for MemoryStore {
     async fn lose_above(&self, revision: i64) {
         let mut state = self.state();
         state.tables.log = state.tables.log.split(&(revision + 1)).0;
-        let mut head = state.tables.head().unwrap();
+        let mut head = state.tables.head().expect("the log has a head");
         head.revision = revision;
         state.tables.head = Some(head);
     }
@@ -434,14 +426,26 @@ impl MemoryStore {
     /// Drops the first value of a revision and keeps its checksum, as where a window of ratings decides.
     pub fn drop_first_value(&self, revision: i64) {
         let mut state = self.state();
-        let logged = state.tables.log.get_mut(&revision).unwrap();
+        let logged = state
+            .tables
+            .log
+            .get_mut(&revision)
+            .expect("the log has the revision");
         Arc::make_mut(logged).changes[0].value = Some(bytes::Bytes::new());
     }
 
     /// Puts another installation's log in the place of this one.
     pub fn replace_installation(&self, installation: InstallationId) {
         let mut state = self.state();
-        let head = state.tables.head.unwrap();
+        let head = state.tables.head.expect("the log has a head");
         state.tables.head = Some(Head { installation, ..head });
     }
+}
+
+#[cfg(test)]
+mod contract {
+    use crate::memory::open_for_test;
+
+    crate::log::suite::stamp!(open_for_test());
+    crate::nodes::suite::stamp!(open_for_test());
 }

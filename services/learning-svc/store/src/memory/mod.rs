@@ -218,13 +218,13 @@ fn micros(duration: SignedDuration) -> i64 {
 /// A fresh, empty store.
 #[cfg(test)]
 async fn open_for_test() -> Option<(MemoryStore, ())> {
-    Some((MemoryStore::new(), ()))
+    Some((MemoryStore::default(), ()))
 }
 
 #[cfg(any(test, feature = "testing"))]
-impl MemoryStore {
+impl Default for MemoryStore {
     /// A store whose clock stands still until advanced, and which nothing disturbs.
-    pub fn new() -> Self {
+    fn default() -> Self {
         let clock = emend_base::ManualClock::default().shared();
         Self::on(clock, Arc::new(emend_store::simulation::NoInterference))
     }

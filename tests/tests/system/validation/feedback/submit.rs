@@ -364,12 +364,15 @@ pub(super) fn submit() -> Rpc {
         let request = correcting(Form::EdgeCorrect(EdgeCorrect {
             edge_id: "e1".into(),
             correct_relation: relation,
-            ..EdgeCorrect::default()
+            task_id: long(257),
         }));
         rpc = rpc.case(
             format!("an edge's relation {relation}"),
             &request,
-            &["correction.edge_correct.correct_relation"],
+            &[
+                "correction.edge_correct.correct_relation",
+                "correction.edge_correct.task_id",
+            ],
         );
     }
     for namespace in BAD_NAMESPACES

@@ -3,14 +3,11 @@
 //! Everything is fetched and scored before anything is written, by one call at the end: whoever stops the command before
 //! leaves nothing behind.
 
+mod options;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use clap::{Subcommand, value_parser};
 use emend_base::{
@@ -31,16 +28,15 @@ use emend_lab::citations::{
     sources::{Counts, Given, Wanted, ask},
 };
 use emend_proto::learning::v1::{RankCitationsRequest, RankCitationsResponse};
-use http::{HeaderName, HeaderValue, Uri};
+use http::Uri;
 use indicatif::ProgressBar;
 use serde_json::json;
 
+use self::options::{Keys, SourceArgs, base, in_header, key};
 use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
-    transfer::source,
-    words,
 };
 
 /// The most bytes of an answer of a source.
@@ -125,44 +121,6 @@ struct Which {
     /// The paper's whole title
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     title: Option<String>,
-}
-
-/// Where the sources are, and how they are asked.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Sources")]
-struct SourceArgs {
-    /// Semantic Scholar's address
-    #[arg(long, value_name = "URL", default_value = "https://api.semanticscholar.org", value_parser = base)]
-    semantic_scholar_url: Uri,
-    /// File with the key for Semantic Scholar
-    #[arg(long, value_name = "FILE")]
-    semantic_scholar_key_file: Option<PathBuf>,
-    /// `OpenAlex`'s address
-    #[arg(long, value_name = "URL", default_value = "https://api.openalex.org", value_parser = base)]
-    openalex_url: Uri,
-    /// File with the key for `OpenAlex`
-    #[arg(long, value_name = "FILE")]
-    openalex_key_file: Option<PathBuf>,
-    /// Requests in a second at most, to each source
-    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = interval)]
-    rate: Interval,
-    /// How long an attempt to get an answer may take
-    #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = words::duration)]
-    source_timeout: Duration,
-    /// How often a request is tried at most
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = value_parser!(u32).range(1..=10))]
-    attempts: u32,
-}
-
-/// The least time from one request to the next.
-#[derive(Debug, Clone, Copy)]
-struct Interval(Duration);
-
-/// The keys for the sources.
-#[derive(Default)]
-struct Keys {
-    semantic_scholar: Option<String>,
-    openalex: Option<String>,
 }
 
 /// What was fetched and scored.
@@ -384,7 +342,7 @@ fn print(
         "merged": answer.merged,
         "failures": failures.iter().map(|failure| json!({
             "source": failure.service,
-            "description": failure.what,
+            "description": failure.message,
         })).collect::<Vec<_>>(),
     });
     let width = output.width();
@@ -426,57 +384,5 @@ impl Which {
             Some(id) => Wanted::Id(id.clone()),
             None => Wanted::Title(self.title.clone().unwrap_or_default()),
         }
-    }
-}
-
-/// The bytes of a key's file at most.
-const MAX_KEY_BYTES: u64 = 1 << 16;
-
-/// The key in the file, else in the environment variable.
-fn key(file: Option<&Path>, variable: &str) -> Result<Option<String>> {
-    let (from, text) = match file {
-        Some(file) => {
-            let from = file.display().to_string();
-            (from, source::text(file, MAX_KEY_BYTES)?)
-        }
-        None => match std::env::var(variable) {
-            Ok(text) => (variable.to_owned(), text),
-            Err(_) => return Ok(None),
-        },
-    };
-    let key = text.trim();
-    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Failure::usage(format!(
-            "{from} must hold one key, of visible ASCII characters"
-        )));
-    }
-    Ok(Some(key.to_owned()))
-}
-
-/// Semantic Scholar's key in its header, which is never shown.
-fn in_header(key: Option<String>) -> Result<Key> {
-    let Some(key) = key else { return Ok(Key::None) };
-    let mut value = HeaderValue::try_from(key).map_err(|error| Failure::usage(error.to_string()))?;
-    value.set_sensitive(true);
-    Ok(Key::Header(HeaderName::from_static("x-api-key"), value))
-}
-
-/// The address of a service.
-fn base(text: &str) -> Result<Uri, String> {
-    let uri: Uri = text.parse().map_err(|_| "is no address")?;
-    let is_served = matches!(uri.scheme_str(), Some("http" | "https"));
-    let has_host = uri.host().is_some_and(|host| !host.is_empty());
-    if is_served && has_host && uri.query().is_none() && !text.contains('@') {
-        Ok(uri)
-    } else {
-        Err("must be http://HOST or https://HOST, with a path or none, without a user or a query".into())
-    }
-}
-
-/// The interval of so many requests in a second.
-fn interval(text: &str) -> Result<Interval, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if (0.01..=100.0).contains(&rate) => Ok(Interval(Duration::from_secs_f64(1.0 / rate))),
-        _ => Err("must be a number from 0.01 to 100".into()),
     }
 }

@@ -8,8 +8,7 @@ use emend_proto::{
 };
 
 use crate::{
-    commands::candidates::note_more,
-    context::{Context, pages},
+    context::Context,
     failure::Result,
     output::{Column, Output, Table},
     view,
@@ -57,33 +56,29 @@ impl ValueEnum for Made {
 
 /// Lists decisions, the newest first.
 pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.evidence().await?;
-    let (rules, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListDomainRulesRequest {
-            namespace: context.namespace(),
-            pattern: args.pattern.clone(),
-            layer: args
-                .layer
-                .map_or_else(String::new, |Made(layer)| layer.name().to_owned()),
-            include_ended: args.all,
-            page_size,
-            page_token,
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_domain_rules(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.rules, page.next_page_token))
-        }
-    })
-    .await?;
+    let (rules, more) = context
+        .list(
+            &ListDomainRulesRequest {
+                namespace: context.namespace(),
+                pattern: args.pattern.clone(),
+                layer: args
+                    .layer
+                    .map_or_else(String::new, |Made(layer)| layer.name().to_owned()),
+                include_ended: args.all,
+                ..ListDomainRulesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
     let is_filtered = !args.pattern.is_empty() || args.layer.is_some();
     let none = context.none_found("decisions about domains", is_filtered);
-    output.results(&rules, view::domain_rule, |rules| table(rules, args.all), &none)?;
-    note_more(more);
-    Ok(())
+    output.list(
+        &rules,
+        more,
+        view::domain_rule,
+        |rules| table(rules, args.all),
+        &none,
+    )
 }
 
 fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
@@ -145,27 +140,17 @@ fn rule_of(record: &DomainRuleRecord) -> Option<DomainRule> {
 
 /// Lists blocked domains, those decided last first.
 pub(super) async fn blocked(args: BlockedArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let client = context.evidence().await?;
-    let (domains, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListBlockedDomainsRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_blocked_domains(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.domains, page.next_page_token))
-        }
-    })
-    .await?;
+    let (domains, more) = context
+        .list(
+            &ListBlockedDomainsRequest {
+                namespace: context.namespace(),
+                ..ListBlockedDomainsRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
     let none = context.none_of("blocked domains");
-    output.results(&domains, view::blocked_domain, blocked_table, &none)?;
-    note_more(more);
-    Ok(())
+    output.list(&domains, more, view::blocked_domain, blocked_table, &none)
 }
 
 fn blocked_table(domains: &[BlockedDomain]) -> Table {
@@ -178,16 +163,16 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
         ("OTHERWISE", Column::Fixed),
         ("CAUSE", Column::Text),
     ])
-    .with_rows(domains, |of| {
-        let level = TrustLevel::from_number(of.original_level);
+    .with_rows(domains, |blocked| {
+        let level = TrustLevel::from_number(blocked.original_level);
         [
-            of.domain.clone(),
-            of.layer.clone(),
-            view::short_time(of.blocked_at.as_ref()),
-            of.reason.clone(),
-            of.contradicting_claims.join(" "),
+            blocked.domain.clone(),
+            blocked.layer.clone(),
+            view::short_time(blocked.blocked_at.as_ref()),
+            blocked.reason.clone(),
+            blocked.contradicting_claims.join(" "),
             level.map_or("?", TrustLevel::name).to_owned(),
-            of.cause_id.clone(),
+            blocked.cause_id.clone(),
         ]
     })
 }

@@ -61,7 +61,7 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
         let name = file_name(target);
         let is_there = left
             .iter()
-            .position(|of| *of == name)
+            .position(|known| *known == name)
             .map(|at| left.remove(at))
             .is_some();
         let held = is_there.then(|| read(directory, &name)).transpose()?;
@@ -119,8 +119,8 @@ async fn nothing_is_lost(directory: &Path, prompts: &[Current], context: &Contex
             continue;
         }
         let (all, _) = versions(context, target, 0).await?;
-        let of = |version: &PromptVersion| prompt_of(version.candidate.as_ref()?.value.as_ref());
-        if !all.iter().filter_map(of).any(|version| says(&version)) {
+        let prompt = |version: &PromptVersion| prompt_of(version.candidate.as_ref()?.value.as_ref());
+        if !all.iter().filter_map(prompt).any(|version| says(&version)) {
             changed.push(name);
         }
     }

@@ -3,6 +3,7 @@
 mod diff;
 mod files;
 mod read;
+mod render;
 mod review;
 mod text;
 
@@ -18,8 +19,8 @@ use emend_proto::{
 
 pub(in crate::commands) use self::text::improvement_text;
 use crate::{
-    commands::resources,
-    context::{Context, pages},
+    commands::Decision,
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     transfer::source,
@@ -78,14 +79,14 @@ enum Action {
     /// Show a proposal beside the current prompt, on inputs that were rated
     Preview(read::PreviewArgs),
     /// Print a prompt as it is sent to the AI, with its examples
-    Render(read::RenderArgs),
+    Render(render::RenderArgs),
     /// Count the ratings of a target by version of its prompt
     Stats {
         /// What the AI is asked for
         target: String,
     },
     /// Print rated outputs for training, one JSON object a line
-    Export(read::ExportArgs),
+    Export(render::ExportArgs),
     /// Write the current prompts into a directory, as TARGET.md
     Pull(files::PullArgs),
     /// Set the prompts of a directory that differ from the current ones
@@ -100,17 +101,6 @@ struct Label {
     label: String,
 }
 
-/// Why, and who decided.
-#[derive(Debug, clap::Args)]
-struct Decision {
-    /// Why
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    reason: String,
-    /// The person on whose behalf you do it
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    by: String,
-}
-
 /// Does it.
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
@@ -123,9 +113,9 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         Action::Use(args) => review::use_version(args, context, output).await,
         Action::Set(args) => review::set(args, context, output).await,
         Action::Preview(args) => read::preview(args, context, output).await,
-        Action::Render(args) => read::render(args, context, output).await,
+        Action::Render(args) => render::render(args, context, output).await,
         Action::Stats { target } => read::stats(target, context, output).await,
-        Action::Export(args) => read::export(args, context, output).await,
+        Action::Export(args) => render::export(args, context, output).await,
         Action::Pull(args) => files::pull(args, context, output).await,
         Action::Push(args) => files::push(args, context, output).await,
     }
@@ -143,10 +133,11 @@ struct Current {
 /// The prompts that are current, under one label if one is given, in the order of their targets.
 async fn current(context: &Context, label: Option<&str>) -> Result<Vec<Current>> {
     let request = ListResourcesRequest {
+        namespace: context.namespace(),
         kinds: vec![Kind::Prompt.number()],
         ..ListResourcesRequest::default()
     };
-    let (resources, _) = resources::list(context, &request, 0).await?;
+    let (resources, _) = context.list(&request, 0).await?;
     let prompts = resources.into_iter().filter_map(|resource| {
         let key = resource.key.clone()?;
         let prompt = prompt_of(resource.value.as_ref())?;
@@ -186,36 +177,11 @@ fn prompt_of(value: Option<&ResourceValue>) -> Option<Prompt> {
 /// All versions of a prompt, the newest first.
 async fn versions(context: &Context, target: &str, limit: usize) -> Result<(Vec<PromptVersion>, bool)> {
     let request = ListPromptVersionsRequest {
+        namespace: context.namespace(),
         target: target.to_owned(),
         ..ListPromptVersionsRequest::default()
     };
-    listed_versions(context, &request, limit).await
-}
-
-/// The versions that a request asks for.
-async fn listed_versions(
-    context: &Context,
-    request: &ListPromptVersionsRequest,
-    limit: usize,
-) -> Result<(Vec<PromptVersion>, bool)> {
-    let client = context.outputs().await?;
-    pages(limit, 100, |page_size, page_token| {
-        let request = ListPromptVersionsRequest {
-            namespace: context.namespace(),
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_prompt_versions(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.versions, page.next_page_token))
-        }
-    })
-    .await
+    context.list(&request, limit).await
 }
 
 /// The version with this number.

@@ -1,20 +1,16 @@
-//! What is read about prompts: lists, versions, differences, previews, ratings and exports.
-
-use std::collections::{BTreeMap, HashMap};
+//! What is read about prompts: lists, versions, differences, previews and ratings.
 
 use clap::ValueEnum;
 use emend_client::prompt_files::PromptFile;
 use emend_core::Kind;
 use emend_proto::learning::v1::{
-    Candidate, CandidateStatus, ExampleFormat, ExportExamplesRequest, GetCandidateRequest,
-    GetCandidateResponse, GetOutputStatsRequest, ListCandidatesRequest, ListPromptVersionsRequest,
-    PreviewImprovementRequest, PromptVersion, RenderPromptRequest,
+    Candidate, CandidateStatus, GetCandidateRequest, GetCandidateResponse, GetOutputStatsRequest,
+    ListCandidatesRequest, ListPromptVersionsRequest, PreviewImprovementRequest, PromptVersion,
 };
 use serde_json::json;
-use tokio_stream::StreamExt as _;
 
 use super::{
-    Label, current, current_of, diff as differences, listed_versions, numbered, prompt_of,
+    Label, current, current_of, diff as differences, numbered, prompt_of,
     text::{
         current_table, history_text, improvement_text, preview_text, proposals_table, redacted_table,
         stats_text, version_of, versions_table,
@@ -22,12 +18,11 @@ use super::{
     versions,
 };
 use crate::{
-    commands::{candidates::note_more, ids},
-    context::{Context, pages},
+    commands::ids,
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view::{self, short_time, standing_word},
-    words::{self, InLanguage},
 };
 
 #[derive(Debug, clap::Args)]
@@ -90,11 +85,12 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     };
     if args.target.is_some() || args.redacted {
         let request = ListPromptVersionsRequest {
+            namespace: context.namespace(),
             target: args.target.clone().unwrap_or_default(),
             only_redacted: args.redacted,
             ..ListPromptVersionsRequest::default()
         };
-        let (all, more) = listed_versions(context, &request, args.limit).await?;
+        let (all, more) = context.list(&request, args.limit).await?;
         let has_label = |version: &PromptVersion| {
             args.label
                 .as_ref()
@@ -113,50 +109,38 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         } else {
             versions_table
         };
-        output.results(&wanted, view::prompt_version, table, &none)?;
-        note_more(more);
-        return Ok(());
+        return output.list(&wanted, more, view::prompt_version, table, &none);
     }
     if args.status.is_empty() {
         let prompts = current(context, args.label.as_deref()).await?;
-        let json = |current: &super::Current| view::resource(&current.resource);
+        let json = |current: &super::Current| view::message(&current.resource);
         return output.results(&prompts, json, current_table, &context.none_of("prompts"));
     }
     let (proposals, more) = proposals(&args, context).await?;
     let proposals: Vec<Candidate> = proposals.into_iter().filter(is_wanted).collect();
-    output.results(
+    output.list(
         &proposals,
-        view::candidate,
+        more,
+        view::message,
         proposals_table,
         &context.none_of("such prompts"),
-    )?;
-    note_more(more);
-    Ok(())
+    )
 }
 
 async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>, bool)> {
-    let client = context.candidates().await?;
     let statuses = args.status.iter().flat_map(|status| status.statuses());
     let statuses: Vec<i32> = statuses.map(|status| *status as i32).collect();
-    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
-        let request = ListCandidatesRequest {
-            namespace: context.namespace(),
-            kinds: vec![Kind::Prompt.number()],
-            statuses: statuses.clone(),
-            page_size,
-            page_token,
-            ..ListCandidatesRequest::default()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_candidates(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.candidates, page.next_page_token))
-        }
-    })
-    .await?;
+    let (candidates, more) = context
+        .list(
+            &ListCandidatesRequest {
+                namespace: context.namespace(),
+                kinds: vec![Kind::Prompt.number()],
+                statuses,
+                ..ListCandidatesRequest::default()
+            },
+            args.limit,
+        )
+        .await?;
     let has_label = |candidate: &Candidate| {
         let key = candidate.key.as_ref();
         let label = args.label.as_ref();
@@ -180,7 +164,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
     let target = &args.target;
     let Some(number) = args.number else {
         let current = current_of(context, target, &args.label.label).await?;
-        return output.result(&view::resource(&current.resource), || {
+        return output.result(&view::message(&current.resource), || {
             format!(
                 "{target}, version {}: current under {} since {} (revision {})\n\n{}",
                 current.prompt.version,
@@ -213,7 +197,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
 pub(super) struct DiffArgs {
     /// A proposal's candidate id, or a target
     #[arg(value_name = "CANDIDATE|TARGET")]
-    of: String,
+    target: String,
     /// Of a target: from this version to the next argument, or, with no next, from the current version to this one
     #[arg(value_name = "VERSION")]
     from: Option<u32>,
@@ -227,18 +211,18 @@ pub(super) struct DiffArgs {
 pub(super) async fn diff(args: DiffArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let coloured = output.is_coloured();
     let Some(version) = args.from else {
-        let details = candidate(context, args.of).await?;
+        let details = candidate(context, args.target).await?;
         return proposal_diff(&details, context, output).await;
     };
-    let (all, _) = versions(context, &args.of, 0).await?;
+    let (all, _) = versions(context, &args.target, 0).await?;
     let (from, to) = args.to.map_or((None, version), |to| (Some(version), to));
     let before = match from {
-        Some(from) => numbered(&all, &args.of, from)?.1,
-        None => current_of(context, &args.of, &args.label.label).await?.prompt,
+        Some(from) => numbered(&all, &args.target, from)?.1,
+        None => current_of(context, &args.target, &args.label.label).await?.prompt,
     };
-    let (_, after) = numbered(&all, &args.of, to)?;
-    let diff = differences::prompts(&args.of, Some(&before), &after);
-    let json = json!({"target": args.of, "from": before.version, "to": after.version, "diff": diff});
+    let (_, after) = numbered(&all, &args.target, to)?;
+    let diff = differences::prompts(&args.target, Some(&before), &after);
+    let json = json!({"target": args.target, "from": before.version, "to": after.version, "diff": diff});
     output.result(&json, || match &*diff {
         "" => format!("versions {} and {} say the same", before.version, after.version),
         diff => differences::painted(diff, coloured),
@@ -256,7 +240,7 @@ async fn proposal_diff(details: &GetCandidateResponse, context: &Context, output
     if let Some(improvement) = &details.improvement {
         let json = json!({
             "target": target, "candidateId": candidate.candidate_id, "diff": improvement.diff,
-            "improvement": view::improvement(improvement),
+            "improvement": view::message(improvement),
         });
         return output.result(&json, || {
             format!("{head}\n{}", improvement_text(improvement, coloured))
@@ -306,57 +290,13 @@ pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut O
     };
     let mut client = context.outputs().await?;
     let preview = client
-        .preview_improvement(context.request(request))
+        .preview_improvement(context.request_of_model(request))
         .await?
         .into_inner();
     let coloured = output.is_coloured();
-    output.result(&view::preview(&preview), || {
+    output.result(&view::message(&preview), || {
         preview_text(&preview, args.as_sent, coloured)
     })
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct RenderArgs {
-    /// What the AI is asked for
-    target: String,
-    #[command(flatten)]
-    label: Label,
-    /// The text of a variable; may be given several times
-    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = words::key_value)]
-    variables: Vec<(String, String)>,
-    /// Add the profile of this user
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    user: String,
-    /// The language of headings [default: that of the examples]
-    #[arg(long, value_enum)]
-    language: Option<InLanguage>,
-    /// Answer from a state no older than this revision
-    #[arg(long, value_name = "REVISION", default_value_t = 0)]
-    min_revision: i64,
-}
-
-pub(super) async fn render(args: RenderArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let given = args.variables.len();
-    let variables: HashMap<String, String> = args.variables.into_iter().collect();
-    if variables.len() < given {
-        return Err(Failure::usage("--variable: a variable is given twice"));
-    }
-    let request = RenderPromptRequest {
-        namespace: context.namespace(),
-        target: args.target,
-        label: args.label.label,
-        variables,
-        user_id: args.user,
-        language: args.language.map_or(0, InLanguage::number),
-        min_revision: args.min_revision,
-    };
-    let mut client = context.outputs().await?;
-    let rendered = client.render_prompt(context.request(request)).await?.into_inner();
-    if output.is_json() {
-        output.json_line(&view::rendered(&rendered).to_string())
-    } else {
-        output.verbatim(&rendered.text)
-    }
 }
 
 pub(super) async fn stats(target: String, context: &Context, output: &mut Output<'_>) -> Result {
@@ -370,63 +310,5 @@ pub(super) async fn stats(target: String, context: &Context, output: &mut Output
         .await?
         .into_inner();
     let width = output.width();
-    output.result(&view::output_stats(&stats), || stats_text(&target, &stats, width))
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct ExportArgs {
-    /// What the AI is asked for
-    target: String,
-    /// The form of the lines
-    #[arg(long, value_enum)]
-    format: Format,
-    #[command(flatten)]
-    label: Label,
-}
-
-/// A form of examples.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    /// Messages of a system, a user and an assistant: good outputs, and what bad ones should have been
-    Chat,
-    /// What was chosen and what was rejected: bad outputs that were corrected
-    Preference,
-}
-
-pub(super) async fn export(args: ExportArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let format = match args.format {
-        Format::Chat => ExampleFormat::Chat,
-        Format::Preference => ExampleFormat::Preference,
-    };
-    let request = ExportExamplesRequest {
-        namespace: context.namespace(),
-        target: args.target,
-        format: format.into(),
-        label: args.label.label,
-    };
-    let mut client = context.outputs().await?;
-    let mut lines = client
-        .export_examples(context.request_without_deadline(request))
-        .await?
-        .into_inner();
-    let mut splits = BTreeMap::<String, usize>::new();
-    while let Some(example) = lines.next().await {
-        let line = example?.line;
-        let parsed: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        let split = parsed["split"].as_str().unwrap_or("unknown");
-        *splits.entry(split.to_owned()).or_default() += 1;
-        output.json_line(&line)?;
-    }
-    let counts: Vec<String> = splits
-        .iter()
-        .map(|(split, count)| format!("{count} {split}"))
-        .collect();
-    let counts = if counts.is_empty() {
-        "none".to_owned()
-    } else {
-        counts.join(", ")
-    };
-    // To standard error, so that it is not mistaken for an example.
-    eprintln!("emend: examples: {counts}");
-    Ok(())
+    output.result(&view::message(&stats), || stats_text(&target, &stats, width))
 }

@@ -12,6 +12,7 @@ use emend_proto::learning::v1::{
     UsePromptVersionRequest,
 };
 use serde_json::json;
+use tonic::{Code, Status};
 
 use super::{
     Decision, Label, prompt_of, put_request,
@@ -39,23 +40,36 @@ pub(super) struct GenerateArgs {
     by: String,
 }
 
+/// A limit of time of the caller's own leaves the improvement being generated: it says where to find it.
+fn still_generating(status: Status, target: &str) -> Failure {
+    if !matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled) {
+        return status.into();
+    }
+    Failure::Unavailable(format!(
+        "there was no answer within --timeout, but the improvement goes on being generated: \
+         `emend outputs prompts list {target}` shows it once it is proposed"
+    ))
+}
+
 pub(super) async fn generate(args: GenerateArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let target = args.target;
     let request = GenerateImprovementRequest {
         namespace: context.namespace(),
-        target: args.target,
+        target: target.clone(),
         label: args.label.label,
         on_behalf_of: args.by,
     };
     let mut client = context.outputs().await?;
     let generated = client
-        .generate_improvement(context.request(request))
-        .await?
+        .generate_improvement(context.request_of_model(request))
+        .await
+        .map_err(|status| still_generating(status, &target))?
         .into_inner();
     let candidate = generated.candidate.unwrap_or_default();
     let improvement = generated.improvement.unwrap_or_default();
     let json = json!({
-        "candidate": view::candidate(&candidate),
-        "improvement": view::improvement(&improvement),
+        "candidate": view::message(&candidate),
+        "improvement": view::message(&improvement),
     });
     let coloured = output.is_coloured();
     output.result(&json, || {
@@ -167,7 +181,7 @@ pub(super) async fn reject(args: RejectArgs, context: &Context, output: &mut Out
 }
 
 fn decided(done: &str, candidate: &Candidate, revision: i64, output: &mut Output<'_>) -> Result {
-    let json = json!({"candidate": view::candidate(candidate), "revision": revision});
+    let json = json!({"candidate": view::message(candidate), "revision": revision});
     output.result(&json, || {
         let label = candidate.key.as_ref().map_or("", |key| &key.qualifier);
         let effect = match revision {
@@ -273,7 +287,7 @@ pub(super) async fn set(args: SetArgs, context: &Context, output: &mut Output<'_
     let resource = response.resource.unwrap_or_default();
     warn(&args.file, &response.warnings);
     let json = json!({
-        "resource": view::resource(&resource),
+        "resource": view::message(&resource),
         "revision": response.revision,
         "warnings": response.warnings,
     });

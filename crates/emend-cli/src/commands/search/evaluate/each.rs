@@ -16,22 +16,27 @@ pub(super) fn table(report: &Report) -> Table {
         heading(2),
         heading(3),
     ];
-    Table::new(columns).with_rows(&sorted(report), |of| {
-        let cell = |place: usize| of.measures.get(place).map_or_else(String::new, |of| shown(*of));
-        [of.text.clone(), cell(0), cell(1), cell(2), cell(3)]
+    Table::new(columns).with_rows(&sorted(report), |query| {
+        let cell = |place: usize| {
+            query
+                .measures
+                .get(place)
+                .map_or_else(String::new, |measure| shown(*measure))
+        };
+        [query.text.clone(), cell(0), cell(1), cell(2), cell(3)]
     })
 }
 
 /// The same for programs.
 pub(super) fn json(report: &Report) -> Value {
-    let query = |of: &&OfQuery| {
-        let measures = names(report).zip(&of.measures);
+    let query = |query: &&OfQuery| {
+        let measures = names(report).zip(&query.measures);
         let measures =
             measures.map(|(name, (before, after))| json!({"name": name, "before": before, "after": after}));
         json!({
-            "queryId": of.id,
-            "query": of.text,
-            "queryType": of.query_type,
+            "queryId": query.id,
+            "query": query.text,
+            "queryType": query.query_type,
             "measures": measures.collect::<Value>(),
         })
     };
@@ -45,7 +50,7 @@ fn names(report: &Report) -> impl Iterator<Item = &str> {
 
 fn sorted(report: &Report) -> Vec<&OfQuery> {
     let mut each: Vec<&OfQuery> = report.each.iter().collect();
-    let measured = |of: &OfQuery| of.measures.iter().map(|(before, _)| before).sum::<f64>();
+    let measured = |query: &OfQuery| query.measures.iter().map(|(before, _)| before).sum::<f64>();
     // Sorting is stable: equal ones stay in the order of their ids.
     each.sort_by(|one, other| {
         let by_change = other.change().total_cmp(&one.change());

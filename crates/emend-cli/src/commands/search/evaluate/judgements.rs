@@ -97,11 +97,11 @@ impl Grades {
     }
 
     fn finish(self) -> Queries {
-        let query = |(id, of): (String, OfQuery)| {
+        let query = |(id, query): (String, OfQuery)| {
             let query = Query {
-                text: of.text,
-                query_type: of.query_type,
-                judged: Judged::new(of.grades),
+                text: query.text,
+                query_type: query.query_type,
+                judged: Judged::new(query.grades),
             };
             (id, query)
         };
@@ -162,7 +162,14 @@ mod tests {
     fn graded(queries: &Queries) -> Vec<(&str, &str, u32, u32)> {
         queries
             .iter()
-            .map(|(id, of)| (&**id, &*of.query_type, of.judged.grade("a"), of.judged.grade("b")))
+            .map(|(id, query)| {
+                (
+                    &**id,
+                    &*query.query_type,
+                    query.judged.grade("a"),
+                    query.judged.grade("b"),
+                )
+            })
             .collect()
     }
 

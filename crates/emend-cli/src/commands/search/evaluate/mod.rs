@@ -235,7 +235,7 @@ async fn runs(args: &Args, context: &Context, queries: &Queries) -> Result<Runs>
 /// A run as JSON lines, in the order of its queries.
 fn lines(queries: &Queries, answers: &Answers) -> String {
     let line = |id: &String| {
-        let results = answers.get(id).map_or(&[][..], |of| &of.results);
+        let results = answers.get(id).map_or(&[][..], |answer| &answer.results);
         let ids: Value = results.iter().map(|result| &*result.id).collect();
         let scores: Value = results.iter().map(|result| result.score).collect();
         format!("{}\n", json!({"query_id": id, "results": ids, "scores": scores}))
@@ -260,12 +260,12 @@ fn unreadable(path: &Path, bad: &BadLine) -> Failure {
 
 fn to_json(report: &Report) -> Value {
     let group = |group: &Group| {
-        let measures = group.measures.iter().map(|of| {
+        let measures = group.measures.iter().map(|measure| {
             json!({
-                "name": of.name,
-                "before": of.before,
-                "after": of.after.map(|(after, _)| after),
-                "p": of.after.map(|(_, p)| p),
+                "name": measure.name,
+                "before": measure.before,
+                "after": measure.after.map(|(after, _)| after),
+                "p": measure.after.map(|(_, p)| p),
             })
         });
         json!({

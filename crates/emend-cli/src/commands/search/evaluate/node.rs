@@ -76,7 +76,7 @@ impl<'c> Node<'c> {
                 With::Tuning(tuning) => asked.tuning = Some(tuning),
             }
             let mut request = Request::new(asked);
-            request.set_timeout(self.context.global.timeout);
+            request.set_timeout(self.context.timeout());
             let answer = self.client.clone().search(request).await?.into_inner();
             self.check(&answer.namespace)?;
             answers.insert(id.clone(), answer);
@@ -103,7 +103,7 @@ pub(super) fn namespace(answers: &Answers) -> &str {
 
 /// The ids of what was found.
 pub(super) fn run(answers: &Answers) -> Run {
-    let ids = |of: &SearchResponse| of.results.iter().map(|result| result.id.clone()).collect();
-    let entry = |(query, of): (&String, &SearchResponse)| (query.clone(), ids(of));
+    let ids = |answer: &SearchResponse| answer.results.iter().map(|result| result.id.clone()).collect();
+    let entry = |(query, answer): (&String, &SearchResponse)| (query.clone(), ids(answer));
     answers.iter().map(entry).collect()
 }

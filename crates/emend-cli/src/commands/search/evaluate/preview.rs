@@ -8,7 +8,7 @@ use emend_proto::feedback::v1::{ListQueriesRequest, Query as RecordedQuery};
 use emend_lab::evaluate::{Queries, Query};
 
 use super::judgements::Format;
-use crate::{commands::search::queries, context::Context, failure::Result};
+use crate::{context::Context, failure::Result};
 
 /// Which queries are looked at, and who is asked.
 #[derive(Debug, clap::Args)]
@@ -46,7 +46,7 @@ pub(super) async fn recorded(
         query_type: query_type.to_owned(),
         ..ListQueriesRequest::default()
     };
-    let (mut listed, _) = queries::list(context, request, limit).await?;
+    let (mut listed, _) = context.list(&request, limit).await?;
     let mut seen = HashSet::new();
     // The texts of some are erased.
     listed.retain(|query| {
@@ -58,12 +58,12 @@ pub(super) async fn recorded(
 /// The same, as queries that nobody judged.
 pub(super) fn unjudged(recorded: &[RecordedQuery]) -> Queries {
     let query = |query: &RecordedQuery| {
-        let of = Query {
+        let unjudged = Query {
             text: query.query_text.clone(),
             query_type: query.query_type.clone(),
             judged: Judged::new([]),
         };
-        (query.query_id.clone(), of)
+        (query.query_id.clone(), unjudged)
     };
     recorded.iter().map(query).collect()
 }

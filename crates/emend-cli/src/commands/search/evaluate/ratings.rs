@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{export, search::queries},
+    commands::export,
     context::Context,
     failure::{Failure, Result},
     output::counted,
@@ -165,7 +165,7 @@ pub(super) async fn fetch(context: &Context, source: &Source) -> Result<ByUsers>
             searched_before: source.rated_before,
             ..ListQueriesRequest::default()
         };
-        let (recorded, _) = queries::list(context, request, 0).await?;
+        let (recorded, _) = context.list(&request, 0).await?;
         for query in &recorded {
             judging.clicked(query);
         }
@@ -207,12 +207,12 @@ impl Judging {
     fn search(&mut self, query_type: &str, text: &str) -> &mut OfQuery {
         let folded = NormalizedKey::parse(text).map(|key| key.as_str().to_owned());
         let key = (query_type.to_owned(), folded.unwrap_or_else(|_| text.to_owned()));
-        let of = self.queries.entry(key).or_default();
-        if of.text.is_empty() {
-            text.clone_into(&mut of.text);
+        let search = self.queries.entry(key).or_default();
+        if search.text.is_empty() {
+            text.clone_into(&mut search.text);
         }
-        of.searches += 1;
-        of
+        search.searches += 1;
+        search
     }
 
     fn rated<'r>(&mut self, rating: &'r RatingLine) {
@@ -223,34 +223,37 @@ impl Judging {
         }
         self.counts.ratings += 1;
         self.counts.with_clicks += usize::from(!rating.clicked.is_empty());
-        let of = self.search(&rating.query_type, &rating.query_text);
-        let ids = |of: &'r [ResultLine]| of.iter().map(|result| &*result.object_id);
+        let search = self.search(&rating.query_type, &rating.query_text);
+        let ids = |results: &'r [ResultLine]| results.iter().map(|result| &*result.object_id);
         let clicked: HashSet<&str> = ids(&rating.clicked).collect();
         for id in &clicked {
-            of.add(id, CLICKED);
+            search.add(id, CLICKED);
         }
         let mut others = ids(&rating.top_results).filter(|id| !clicked.contains(id));
         match rating.rating {
             1 if rating.clicked.is_empty() => {
                 if let Some(best) = others.next() {
-                    of.add(best, POSITIVE);
+                    search.add(best, POSITIVE);
                 }
             }
-            -1 => others.for_each(|id| of.add(id, NEGATIVE)),
+            -1 => others.for_each(|id| search.add(id, NEGATIVE)),
             _ => {}
         }
     }
 
     fn clicked(&mut self, query: &RecordedQuery) {
-        let clicks = query.interactions.iter().filter(|of| is_click(&of.action));
-        let clicked: HashSet<&str> = clicks.map(|of| &*of.object_id).collect();
+        let clicks = query
+            .interactions
+            .iter()
+            .filter(|interaction| is_click(&interaction.action));
+        let clicked: HashSet<&str> = clicks.map(|interaction| &*interaction.object_id).collect();
         if clicked.is_empty() || query.query_text.is_empty() || self.rated.contains(&query.query_id) {
             return;
         }
         self.counts.clicked_searches += 1;
-        let of = self.search(&query.query_type, &query.query_text);
+        let search = self.search(&query.query_type, &query.query_text);
         for id in clicked {
-            of.add(id, CLICKED);
+            search.add(id, CLICKED);
         }
     }
 
@@ -260,17 +263,17 @@ impl Judging {
             ..self.counts
         };
         let mut types: HashMap<String, usize> = HashMap::new();
-        for of in self.queries.values() {
-            *types.entry(of.text.clone()).or_default() += 1;
+        for search in self.queries.values() {
+            *types.entry(search.text.clone()).or_default() += 1;
         }
         let mut queries = Queries::new();
-        for ((query_type, _), of) in self.queries {
-            if of.searches < min_ratings {
+        for ((query_type, _), search) in self.queries {
+            if search.searches < min_ratings {
                 counts.too_few += 1;
                 continue;
             }
             let grade = |(id, (sum, count)): (String, (u32, u32))| (id, (2 * sum + count) / (2 * count));
-            let grades: Vec<(String, u32)> = of.grades.into_iter().map(grade).collect();
+            let grades: Vec<(String, u32)> = search.grades.into_iter().map(grade).collect();
             for (_, grade) in &grades {
                 let place = usize::try_from(*grade).unwrap_or_default();
                 if let Some(count) = counts.grades.get_mut(place) {
@@ -278,13 +281,13 @@ impl Judging {
                 }
             }
             // Of one text searched in several ways each is a query of its own.
-            let id = if types.get(&of.text).is_some_and(|count| *count > 1) {
-                format!("{} ({query_type})", of.text)
+            let id = if types.get(&search.text).is_some_and(|count| *count > 1) {
+                format!("{} ({query_type})", search.text)
             } else {
-                of.text.clone()
+                search.text.clone()
             };
             let query = Query {
-                text: of.text,
+                text: search.text,
                 query_type,
                 judged: Judged::new(grades),
             };
@@ -360,8 +363,8 @@ mod tests {
         .to_string()
     }
 
-    fn grades(of: &ByUsers, id: &str) -> [u32; 3] {
-        ["a", "b", "c"].map(|result| of.queries[id].judged.grade(result))
+    fn grades(rated: &ByUsers, id: &str) -> [u32; 3] {
+        ["a", "b", "c"].map(|result| rated.queries[id].judged.grade(result))
     }
 
     #[test]

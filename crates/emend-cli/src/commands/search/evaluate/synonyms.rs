@@ -27,7 +27,7 @@ use super::{
     to_json, to_text,
 };
 use crate::{
-    context::{Context, pages},
+    context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table, counted},
     words::Relation,
@@ -115,8 +115,8 @@ pub(in crate::commands) async fn run(args: Args, context: &Context, output: &mut
     }
     let results = match &source.node {
         Some(address) => {
-            let of = (&**address, source.judgements.is_some());
-            Some(found(context, of, &queries, &changed).await?)
+            let source = (&**address, source.judgements.is_some());
+            Some(found(context, source, &queries, &changed).await?)
         }
         None => None,
     };
@@ -131,28 +131,12 @@ type Taught = (String, String, ResourceValue);
 
 /// What everybody has been taught.
 async fn taught(context: &Context) -> Result<Vec<Taught>> {
-    let client = context.resources().await?;
     let request = ListResourcesRequest {
         namespace: context.namespace(),
         kinds: vec![Kind::Synonym.number()],
         ..ListResourcesRequest::default()
     };
-    let (resources, _) = pages(0, 1_000, |page_size, page_token| {
-        let request = ListResourcesRequest {
-            page_size,
-            page_token,
-            ..request.clone()
-        };
-        let mut client = client.clone();
-        async move {
-            let page = client
-                .list_resources(context.request(request))
-                .await?
-                .into_inner();
-            Ok((page.resources, page.next_page_token))
-        }
-    })
-    .await?;
+    let (resources, _) = context.list(&request, 0).await?;
     let mut synonyms = Vec::new();
     for resource in resources {
         let unreadable = |why: String| {
@@ -216,7 +200,7 @@ async fn found(
     changed: &[Changed],
 ) -> Result<Results> {
     let node = Node::connect(context, address).await?.of_namespace();
-    let place: HashMap<&str, &Changed> = changed.iter().map(|of| (&*of.id, of)).collect();
+    let place: HashMap<&str, &Changed> = changed.iter().map(|query| (&*query.id, query)).collect();
     let is_changed = |id: &str| place.contains_key(id);
     let with = |expanded: fn(&Changed) -> &ExpandedText| {
         let place = &place;
@@ -226,10 +210,10 @@ async fn found(
         }
     };
     let all = queries.iter().filter(|(id, _)| is_judged || is_changed(id));
-    let before = node.ask(all, with(|of| &of.before)).await?;
+    let before = node.ask(all, with(|query| &query.before)).await?;
     let some = queries.iter().filter(|(id, _)| is_changed(id));
     let mut after = before.clone();
-    after.extend(node.ask(some, with(|of| &of.after)).await?);
+    after.extend(node.ask(some, with(|query| &query.after)).await?);
     Ok(Results {
         before: node::run(&before),
         after: node::run(&after),
@@ -257,10 +241,11 @@ fn print(
 ) -> Result {
     let source = &args.source;
     let measured = results.filter(|_| source.judgements.is_some());
-    let measured = measured.map(|of| report::measure(queries, &of.before, Some(&of.after), source.k.into()));
+    let measured = measured
+        .map(|results| report::measure(queries, &results.before, Some(&results.after), source.k.into()));
     let json = json!({
         "queries": queries.len(),
-        "changed": changed.iter().map(|of| changed_json(of, results)).collect::<Value>(),
+        "changed": changed.iter().map(|query| changed_json(query, results)).collect::<Value>(),
         "measures": measured.as_ref().map(to_json),
     });
     let width = output.width();
@@ -285,14 +270,14 @@ fn changed_json(changed: &Changed, results: Option<&Results>) -> Value {
         "query": changed.text,
         "before": changed.before.render(),
         "after": changed.after.render(),
-        "foundBefore": results.map(|of| of.before.get(&changed.id)),
-        "foundAfter": results.map(|of| of.after.get(&changed.id)),
+        "foundBefore": results.map(|results| results.before.get(&changed.id)),
+        "foundAfter": results.map(|results| results.after.get(&changed.id)),
     })
 }
 
 fn expansions(changed: &[Changed]) -> Table {
     Table::new([("NOW", Column::Text), ("THEN", Column::Text)])
-        .with_rows(changed, |of| [of.before.render(), of.after.render()])
+        .with_rows(changed, |query| [query.before.render(), query.after.render()])
 }
 
 /// What is found, and what of it is new.
@@ -303,9 +288,9 @@ fn hits(changed: &[Changed], results: &Results, k: usize) -> Table {
         ("THEN", Column::Number),
         ("NEW", Column::Text),
     ])
-    .with_rows(changed, |of| {
+    .with_rows(changed, |query| {
         let first = |run: &Run| -> Vec<String> {
-            let found = run.get(&of.id).map_or(&[][..], Vec::as_slice);
+            let found = run.get(&query.id).map_or(&[][..], Vec::as_slice);
             found.iter().take(k).cloned().collect()
         };
         let (before, after) = (first(&results.before), first(&results.after));
@@ -315,7 +300,7 @@ fn hits(changed: &[Changed], results: &Results, k: usize) -> Table {
             .map(|id| &**id)
             .collect();
         [
-            of.text.clone(),
+            query.text.clone(),
             before.len().to_string(),
             after.len().to_string(),
             new.join(", "),

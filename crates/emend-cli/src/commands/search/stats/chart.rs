@@ -35,7 +35,7 @@ pub(super) fn draw(stats: &GetFeedbackStatsResponse) -> String {
     let rows = |shares: &[RatingShare]| {
         shares
             .iter()
-            .filter(|of| of.rating_count > 0)
+            .filter(|share| share.rating_count > 0)
             .count()
             .min(MAX_ROWS)
     };
@@ -179,9 +179,9 @@ fn shares(share: &RatingShare) -> Option<(f64, f64, f64)> {
 }
 
 fn described(what: &str, share: &RatingShare) -> String {
-    let of = share.negative_share.map(percent).unwrap_or_default();
+    let percentage = share.negative_share.map(percent).unwrap_or_default();
     format!(
-        "{what}{}: {of} of {} ratings, {}",
+        "{what}{}: {percentage} of {} ratings, {}",
         name(share),
         share.rating_count,
         interval(share.negative_share_low, share.negative_share_high)

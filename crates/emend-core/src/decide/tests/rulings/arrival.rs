@@ -88,7 +88,7 @@ fn a_decision_about_a_citation_never_takes_effect_whenever_that_is_found_out() {
 
 #[test]
 fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
-    for (kind, word, says) in [
+    for (kind, word, message) in [
         (
             Kind::ClaimState,
             "rejected",
@@ -119,7 +119,7 @@ fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
         let outcome = rulings.apply_at(&recorded).unwrap().outcome.unwrap();
         assert_eq!(
             (outcome.reason, &*outcome.message),
-            (Some(Reason::TargetNotFound), says)
+            (Some(Reason::TargetNotFound), message)
         );
         rulings.apply_at(&Event::TargetArrived).unwrap();
         let applied = rulings.state.resource.as_ref().unwrap();
@@ -132,7 +132,7 @@ fn a_decision_about_what_is_not_known_yet_says_when_it_takes_effect() {
 
 /// What happens to one feedback: recorded, and perhaps retracted.
 #[derive(Debug, Clone)]
-struct Said {
+struct SentRuling {
     word: &'static str,
     sender: &'static str,
     retracted_by: Option<&'static str>,
@@ -147,7 +147,7 @@ enum Done {
     Reject(usize),
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn sent_ruling() -> impl Strategy<Value = SentRuling> {
     let words = proptest::sample::select(vec![
         "block",
         "unblock",
@@ -158,7 +158,7 @@ fn said() -> impl Strategy<Value = Said> {
     ]);
     let senders = proptest::sample::select(vec![REPORTER, REVIEWER, "operator"]);
     let by = proptest::option::weighted(0.4, proptest::sample::select(vec![REPORTER, REVIEWER]));
-    (words, senders, by).prop_map(|(word, sender, retracted_by)| Said {
+    (words, senders, by).prop_map(|(word, sender, retracted_by)| SentRuling {
         word,
         sender,
         retracted_by,
@@ -179,8 +179,8 @@ type Arrival = (usize, bool);
 
 impl Rulings {
     /// An event arrives. A retraction that comes first is a mark that the recorded one finds.
-    fn arrives(&mut self, all: &[Said], marks: &mut Vec<usize>, (index, retraction): Arrival) {
-        let Said {
+    fn arrives(&mut self, all: &[SentRuling], marks: &mut Vec<usize>, (index, retraction): Arrival) {
+        let SentRuling {
             word,
             sender,
             retracted_by,
@@ -234,9 +234,9 @@ impl Rulings {
             .state
             .candidates
             .iter()
-            .map(|of| {
-                let approved = of.ruling.as_ref().is_some_and(|ruling| ruling.approved);
-                (of.id, of.is_effective(), of.status, approved)
+            .map(|candidate| {
+                let approved = candidate.ruling.as_ref().is_some_and(|ruling| ruling.approved);
+                (candidate.id, candidate.is_effective(), candidate.status, approved)
             })
             .collect();
         rulings.sort_unstable_by_key(|ruling| ruling.0);
@@ -255,7 +255,7 @@ proptest! {
 
     #[test]
     fn the_order_of_arrival_does_not_matter(
-        all in proptest::collection::vec(said(), 1..7),
+        all in proptest::collection::vec(sent_ruling(), 1..7),
         steps in proptest::collection::vec((any::<u16>(), done()), 0..5),
         seed in any::<u64>(),
     ) {
@@ -316,7 +316,7 @@ proptest! {
 
     #[test]
     fn what_is_kept_of_a_ruling_says_whether_it_is_effective(
-        all in proptest::collection::vec(said(), 1..7),
+        all in proptest::collection::vec(sent_ruling(), 1..7),
     ) {
         let mut rulings = Rulings::new();
         for index in 0..all.len() {
@@ -325,15 +325,15 @@ proptest! {
                 rulings.arrives(&all, &mut Vec::new(), (index, true));
             }
         }
-        for (index, said) in all.iter().enumerate() {
+        for (index, sent) in all.iter().enumerate() {
             let id = rulings.id(10 * i64::try_from(index).unwrap() + 1);
             let ruling = rulings.state.candidate(id).unwrap();
             let is_entitled = |names: &str| roles(names).permit(Role::Reviewer);
-            let taken_back = said.retracted_by.is_some_and(is_entitled);
-            prop_assert_eq!(ruling.is_effective(), is_entitled(said.sender) && !taken_back);
+            let taken_back = sent.retracted_by.is_some_and(is_entitled);
+            prop_assert_eq!(ruling.is_effective(), is_entitled(sent.sender) && !taken_back);
             let kept = ruling.ruling.as_ref().unwrap();
-            prop_assert_eq!(&kept.roles, &roles(said.sender));
-            prop_assert_eq!(kept.taken_back == TakenBack::No, said.retracted_by.is_none());
+            prop_assert_eq!(&kept.roles, &roles(sent.sender));
+            prop_assert_eq!(kept.taken_back == TakenBack::No, sent.retracted_by.is_none());
         }
     }
 }

@@ -30,7 +30,7 @@ fn forbidden(key: &str, choice: &str) -> Written {
 }
 
 async fn stream(changes: &[Written]) -> Stream {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         max_wait: std::time::Duration::from_millis(10),
         ..Settings::default()

@@ -59,7 +59,7 @@ async fn change_all(log: &MemoryLog, replica: &Replica, round: i64) {
 
 #[tokio::test(start_paused = true)]
 async fn encoded_bytes_stay_within_the_budget_however_many_clients_do_not_read() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         encoded_bytes: LIMIT,
         ..Settings::default()

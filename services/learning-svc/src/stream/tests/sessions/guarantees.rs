@@ -56,7 +56,7 @@ async fn guarantee_3_reliable_the_newest_value_of_every_key_arrives_and_older_on
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_4_atomic_what_one_revision_changed_becomes_visible_together() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let replica = replica(&log, Settings::default()).await;
     let subscription = Subscription {
         max_batch_bytes: 64,
@@ -213,7 +213,7 @@ async fn guarantee_9_a_stalled_subscriber_delays_no_other_and_takes_bounded_memo
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_9_stalled_snapshots_lose_their_permits_to_waiting_streams() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         transfers: 2,
         transfer_pace: Pace {
@@ -248,7 +248,7 @@ async fn guarantee_9_stalled_snapshots_lose_their_permits_to_waiting_streams() {
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_9_snapshots_read_too_slowly_lose_their_permits_to_waiting_streams() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         transfers: 1,
         ..Settings::default()
@@ -294,7 +294,7 @@ async fn guarantee_9_snapshots_read_too_slowly_lose_their_permits_to_waiting_str
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_9_one_caller_can_not_take_all_snapshot_permits() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         transfers: 4,
         ..Settings::default()
@@ -331,7 +331,7 @@ async fn guarantee_9_one_caller_can_not_take_all_snapshot_permits() {
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_9_waiting_callers_get_snapshot_permits_in_turn() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         transfers: 1,
         ..Settings::default()

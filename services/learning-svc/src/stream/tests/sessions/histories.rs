@@ -63,7 +63,7 @@ async fn reconnect(at: &Replica, filter: &Filter, subscriber: Option<Subscriber>
 }
 
 async fn play(events: Vec<HistoryEvent>) {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let replicas = [
         replica(&log, Settings::default()).await,
         replica(&log, Settings::default()).await,

@@ -108,7 +108,7 @@ async fn bookmarks_are_sent_at_jittered_intervals_unless_updates_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopping_replica_ends_its_streams_and_records_that() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     log.create_head(
         Epoch(uuid::Uuid::from_u128(1)),
         emend_core::InstallationId(uuid::Uuid::from_u128(2)),
@@ -148,7 +148,7 @@ async fn a_stopping_replica_ends_its_streams_and_records_that() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_above_the_limit_is_refused_until_another_ends() {
-    let log = MemoryLog::new();
+    let log = MemoryLog::default();
     let settings = Settings {
         max_streams: 2,
         ..Settings::default()
@@ -190,7 +190,7 @@ async fn ended_streams_are_counted_by_reason() {
         metrics: StreamMetrics::register(&shown),
         ..Settings::default()
     };
-    let replica = replica(&MemoryLog::new(), settings).await;
+    let replica = replica(&MemoryLog::default(), settings).await;
     let open = async || {
         let subscription = Subscription {
             access: access_of(&authenticator, &crate::roles::RULES, METHOD, "secret").await,

@@ -202,11 +202,14 @@ async fn results(args: &Preview, context: &Context, queries: &Queries, plans: &P
 }
 
 fn answered(answers: &Answers) -> HashMap<String, Found> {
-    let found = |of: &SearchResponse| Found {
-        ids: of.results.iter().map(|result| result.id.clone()).collect(),
-        step: usize::try_from(of.attempts).unwrap_or_default(),
+    let found = |answer: &SearchResponse| Found {
+        ids: answer.results.iter().map(|result| result.id.clone()).collect(),
+        step: usize::try_from(answer.attempts).unwrap_or_default(),
     };
-    answers.iter().map(|(id, of)| (id.clone(), found(of))).collect()
+    answers
+        .iter()
+        .map(|(id, answer)| (id.clone(), found(answer)))
+        .collect()
 }
 
 /// What a plan takes of all that could be found.
@@ -225,7 +228,7 @@ fn cut(run: &ScoredRun, id: &str, plan: &[Search]) -> Found {
 }
 
 fn run_of(found: &HashMap<String, Found>) -> Run {
-    let ids = |(id, of): (&String, &Found)| (id.clone(), of.ids.clone());
+    let ids = |(id, found): (&String, &Found)| (id.clone(), found.ids.clone());
     found.iter().map(ids).collect()
 }
 
@@ -247,7 +250,7 @@ fn foreseen(recorded: &[RecordedQuery], plans: &Plans) -> Vec<Foreseen> {
             })
         })
         .collect();
-    foreseen.sort_by_key(|of| of.change);
+    foreseen.sort_by_key(|foreseen| foreseen.change);
     foreseen
 }
 
@@ -286,7 +289,10 @@ mod tests {
             {\"query_id\": \"q3\", \"judgements\": []}";
         let judged = super::super::judgements::judgements(judged, super::super::Format::Jsonl).unwrap();
         let of_type = of_type(judged, "HYBRID");
-        let types: Vec<_> = of_type.iter().map(|(id, of)| (&**id, &*of.query_type)).collect();
+        let types: Vec<_> = of_type
+            .iter()
+            .map(|(id, query)| (&**id, &*query.query_type))
+            .collect();
         assert_eq!(types, [("q1", "HYBRID"), ("q3", "HYBRID")]);
     }
 }

@@ -44,7 +44,7 @@ impl Shown<'_> {
             let why = "With other weights results have other scores: only a search node tells which (--node HOST:PORT).";
             return self.nothing(why, output);
         };
-        let count = |change: Change| foreseen.iter().filter(|of| of.change == change).count();
+        let count = |change: Change| foreseen.iter().filter(|query| query.change == change).count();
         let mut json = self.json();
         json["changed"] = foreseen.iter().map(foreseen_json).collect();
         let width = output.width();
@@ -57,17 +57,17 @@ impl Shown<'_> {
                 ("STEP", Column::Number),
                 ("CHANGE", Column::Fixed),
             ])
-            .with_rows(rows, |of| {
+            .with_rows(rows, |query| {
                 [
-                    of.text.clone(),
-                    range(of.before),
-                    range(of.after),
-                    of.after.step.to_string(),
-                    of.change.word().to_owned(),
+                    query.text.clone(),
+                    range(query.before),
+                    range(query.after),
+                    query.after.step.to_string(),
+                    query.change.word().to_owned(),
                 ]
             });
             let mut text = self.table(&table, foreseen.len(), width);
-            let told = Change::ALL.map(|change| {
+            let counts = Change::ALL.map(|change| {
                 let what = match change {
                     Change::Nothing => "would find nothing",
                     Change::Fewer => "would find fewer results",
@@ -77,8 +77,9 @@ impl Shown<'_> {
                 };
                 (count(change), what)
             });
-            self.told(&mut text, " recorded", &told);
-            let goes_on = |of: &&Foreseen| of.before.step == 1 && of.before.most > 0 && of.after.step > 1;
+            self.summary(&mut text, " recorded", &counts);
+            let goes_on =
+                |query: &&Foreseen| query.before.step == 1 && query.before.most > 0 && query.after.step > 1;
             match foreseen.iter().filter(goes_on).count() {
                 0 => {}
                 count => {
@@ -103,13 +104,13 @@ impl Shown<'_> {
         output: &mut Output<'_>,
     ) -> Result {
         let nothing = Found::default();
-        let of = |id: &String| {
+        let found = |id: &String| {
             let before = results.before.get(id).unwrap_or(&nothing);
             (before, results.after.get(id).unwrap_or(&nothing))
         };
         let all = self.queries.iter();
         let mut changed: Vec<_> = all
-            .map(|(id, query)| (id, query.text(id), of(id)))
+            .map(|(id, query)| (id, query.text(id), found(id)))
             .filter(|(_, _, (before, after))| before != after)
             .collect();
         changed.sort_by_key(|(_, _, (before, after))| Loss::of(before, after));
@@ -155,13 +156,13 @@ impl Shown<'_> {
                     |(_, _, (before, after)): &&(_, _, (&Found, &Found))| Loss::of(before, after) == loss;
                 changed.iter().filter(is).count()
             };
-            let told = [
+            let counts = [
                 (count(Loss::All), "would find nothing any more"),
                 (count(Loss::Some), "would lose results"),
                 (count(Loss::Gain), "would find something at last"),
                 (count(Loss::None), "would find more, or the same otherwise"),
             ];
-            self.told(&mut text, "", &told);
+            self.summary(&mut text, "", &counts);
             if let Some(measured) = measured {
                 let _ = write!(text, "\n\n{}", to_text(measured, width));
             }
@@ -170,16 +171,16 @@ impl Shown<'_> {
     }
 
     /// So many queries of this sort, of which so many would find something else.
-    fn told(&self, text: &mut String, sort: &str, told: &[(usize, &str)]) {
+    fn summary(&self, text: &mut String, sort: &str, counts: &[(usize, &str)]) {
         let count = self.queries.len();
         let noun = if count == 1 { "query" } else { "queries" };
         let _ = write!(text, "{count}{sort} {noun} of the type {}", self.query_type);
-        if told.iter().all(|(count, _)| *count == 0) {
+        if counts.iter().all(|(count, _)| *count == 0) {
             text.push_str(": nothing would change");
             return;
         }
         text.push_str(", of which");
-        for (count, what) in told.iter().filter(|(count, _)| *count > 0) {
+        for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
             let _ = write!(text, "\n{count:>5} {what}");
         }
     }
@@ -194,7 +195,7 @@ impl Shown<'_> {
         let tuning = |tuning: &emend_core::search::Tuning, searches: &[Search]| {
             let message = emend_wire::search::tuning_message(tuning);
             json!({
-                "searchTuning": view::search_tuning(&message),
+                "searchTuning": view::message(&message),
                 "steps": searches.iter().map(step_json).collect::<Value>(),
             })
         };
@@ -245,8 +246,8 @@ impl Shown<'_> {
             table.row([(at + 1).to_string(), cells.0, cells.1]);
         }
         let named = |named: Vec<(&str, f64)>| {
-            let of = named.iter().map(|(name, number)| format!("{name}={number}"));
-            of.collect::<Vec<_>>().join(" ")
+            let pairs = named.iter().map(|(name, number)| format!("{name}={number}"));
+            pairs.collect::<Vec<_>>().join(" ")
         };
         for (what, before, after) in [
             (
@@ -296,8 +297,8 @@ impl Loss {
     }
 }
 
-fn missing(of: &[String], from: &[String]) -> String {
-    let missing: Vec<&str> = of
+fn missing(ids: &[String], from: &[String]) -> String {
+    let missing: Vec<&str> = ids
         .iter()
         .filter(|id| !from.contains(id))
         .map(String::as_str)
@@ -306,21 +307,22 @@ fn missing(of: &[String], from: &[String]) -> String {
 }
 
 /// At least so many results, at most so many.
-fn range(of: Outlook) -> String {
-    match (of.least, of.most) {
+fn range(outlook: Outlook) -> String {
+    match (outlook.least, outlook.most) {
         (least, most) if least == most => most.to_string(),
         (least, most) => format!("{least}–{most}"),
     }
 }
 
-fn foreseen_json(of: &Foreseen) -> Value {
-    let outlook = |of: Outlook| json!({"step": of.step, "least": of.least, "most": of.most});
+fn foreseen_json(query: &Foreseen) -> Value {
+    let outlook =
+        |outlook: Outlook| json!({"step": outlook.step, "least": outlook.least, "most": outlook.most});
     json!({
-        "queryId": of.id,
-        "query": of.text,
-        "before": outlook(of.before),
-        "after": outlook(of.after),
-        "change": of.change.word(),
+        "queryId": query.id,
+        "query": query.text,
+        "before": outlook(query.before),
+        "after": outlook(query.after),
+        "change": query.change.word(),
     })
 }
 
