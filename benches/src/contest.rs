@@ -14,7 +14,7 @@ use emend_core::{
     Origin, Policy, Proposal, Reporter, Revision, Roles, ballots::Tally, decide,
 };
 use emend_store::DatabaseUrl;
-use learning_store::{self, Store};
+use learning_store::{self, Database};
 use learning_svc::{
     capabilities::{Capabilities, Parts},
     decisions::Follower,
@@ -175,9 +175,9 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &Arc<dyn Store>) -> Capabilities {
+fn app(store: &Arc<dyn Database>) -> Capabilities {
     Capabilities::new(Parts::new(
-        Arc::clone(store) as _,
+        Arc::clone(store),
         Arc::new(Nobody),
         SystemClock::shared(),
         Entropy::system(),

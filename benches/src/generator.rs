@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use emend_base::{Entropy, Lifecycle, SystemClock, http_client::model::Endpoint};
+use emend_base::{
+    Entropy, Lifecycle, SystemClock,
+    http_client::model::{Endpoint, Parameters},
+};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Learned, Namespace, Prompt, Reporter,
     ResourceKey, ResourceValue, Revision, Roles, ratings::RatingFields,
@@ -78,6 +81,7 @@ async fn measured(options: &Generator) -> Result<()> {
         key: None,
         timeout: Duration::from_mins(10),
         attempts: 1,
+        parameters: Parameters::default(),
     };
     let mut next = 0;
     ingest(&app, &mut next, options.ratings).await?;

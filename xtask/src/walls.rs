@@ -2,9 +2,8 @@
 //! a module may use those below it, never those above or beside it. So no two modules know each other, directly or in a
 //! circle, and each can be read, tested and moved with what is beneath it alone.
 //!
-//! A room is a module of the crate's root with all that is in it, and `lib` is the root itself. What a module keeps in
-//! its folder `store` belongs to the room `store`. The test reads the text: `use` lines and paths that
-//! begin with `crate::`, or with enough `super::` to leave the room. Code that is built only for tests does not count.
+//! A room is a module of the crate's root with all that is in it, and `lib` is the root itself. The test reads the text:
+//! `use` lines and paths that begin with `crate::`, or with enough `super::` to leave the room. Code that is built only for tests does not count.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,9 +23,6 @@ const ITEMS: &[&str] = &[
     "mod", "use", "fn", "async", "impl", "struct", "enum", "trait", "const", "static", "type", "unsafe",
     "let",
 ];
-
-/// The room of every folder of this name.
-const STORE: &str = "store";
 
 /// The order of one crate's modules.
 struct Order {
@@ -99,7 +95,7 @@ const LEARNING_SVC: Order = Order {
         &["capabilities", "watch"],
         &["metrics"],
         &["config"],
-        &["audit", "ingest"],
+        &["ingest"],
         &["contests", "standings"],
         &[
             "erasure",
@@ -114,8 +110,7 @@ const LEARNING_SVC: Order = Order {
         &["nodes"],
         &["grpc"],
         &["generator", "roles"],
-        &["store"],
-        &["actor", "etag", "export_slots", "fail_points", "failure"],
+        &["etag", "export_slots", "fail_points", "failure"],
     ],
     remaining: &[],
 };
@@ -231,7 +226,6 @@ fn modules(file: &str) -> Vec<String> {
 /// The room that a path from the root is in.
 fn room<'a>(path: &'a [String], rooms: &BTreeSet<String>) -> &'a str {
     match path {
-        [first, second, ..] if second == STORE && rooms.contains(first) => STORE,
         [first, ..] if rooms.contains(first) => first,
         _ => "lib",
     }
@@ -521,7 +515,7 @@ mod tests {
 
     const ORDER: Order = Order {
         package: "invented",
-        rooms: &[&["lib"], &["upper", "beside"], &["lower"], &["store"]],
+        rooms: &[&["lib"], &["upper", "beside"], &["lower"], &["bottom"]],
         remaining: &[],
     };
 
@@ -530,18 +524,18 @@ mod tests {
         let files = [
             (
                 "lib.rs",
-                "mod beside; mod lower; mod store; mod upper; #[cfg(test)] mod tests; pub use beside::Shown;",
+                "mod beside; mod bottom; mod lower; mod upper; #[cfg(test)] mod tests; pub use beside::Shown;",
             ),
-            ("upper.rs", "use crate::{lower::{self, Low}, store::Port};"),
+            ("upper.rs", "use crate::{lower::{self, Low}, bottom::Port};"),
             (
                 "upper/part.rs",
                 "use super::Own; fn low() { crate::lower::low() }",
             ),
             ("beside.rs", "pub struct Shown;"),
             ("lower/mod.rs", ""),
-            ("lower/store/mod.rs", "use crate::store::Port;"),
-            ("store.rs", "pub trait Port {} #[cfg(test)] mod contract;"),
-            ("store/contract.rs", "use crate::upper::Own;"),
+            ("lower/part/mod.rs", "use crate::bottom::Port;"),
+            ("bottom.rs", "pub trait Port {} #[cfg(test)] mod contract;"),
+            ("bottom/contract.rs", "use crate::upper::Own;"),
             ("tests/mod.rs", "use crate::{lower, upper};"),
         ];
         files
@@ -565,7 +559,7 @@ mod tests {
     fn an_arrow_upwards_is_found_however_it_is_written() {
         for text in [
             "use crate::upper::Own;",
-            "use crate::{\n    store,\n    upper::part::{One, Two},\n};",
+            "use crate::{\n    bottom,\n    upper::part::{One, Two},\n};",
             "fn own() -> crate::upper::Own { todo() }",
             "use super::upper::Own;",
             "#[cfg(not(test))]\nuse crate::upper::Own;",
@@ -590,15 +584,6 @@ mod tests {
         assert_eq!(
             found("upper/part.rs", "use crate::Shown;"),
             ["upper may not use beside: src/upper/part.rs:1: beside::Shown"]
-        );
-    }
-
-    #[test]
-    fn a_modules_store_belongs_to_the_store() {
-        assert_eq!(found("upper.rs", "use crate::lower::store::Row;"), [""; 0]);
-        assert_eq!(
-            found("lower/store/mod.rs", "use super::Low;"),
-            ["store may not use lower: src/lower/store/mod.rs:1: lower::Low"]
         );
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use emend_core::evidence::{Combining, EdgeRelation, EvidenceId, TrustLevel};
 use futures::TryStreamExt as _;
-use learning_store::evidence::{EdgeFilter, EdgePosition};
+use learning_store::evidence::{EdgeFilter, EdgePosition, EvidenceStore};
 use learning_svc::{capabilities::Capabilities, export_slots::ExportSlots};
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ const READS: usize = 200;
 
 /// Reads claims and the edges of conflicts all over the graph.
 pub(super) async fn claims_and_conflicts(name: &str, app: &Capabilities, edges: usize) -> Result<()> {
-    let evidence = app.store.evidence().context("a store with evidence")?;
+    let evidence: &dyn EvidenceStore = &*app.store;
     let claims = edges.div_ceil(PER_CLAIM);
     let step = (claims / READS).max(1);
     let mut of_claims = Vec::new();

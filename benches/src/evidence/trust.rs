@@ -1,6 +1,6 @@
 //! How soon a change of trust is in force: a trust file gives one domain, to which many edges lead, another level.
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use emend_base::Error;
 use emend_core::{Caller, evidence::TrustLevel};
 use learning_store::{
@@ -74,7 +74,7 @@ async fn is_in_force(app: &Capabilities, level: TrustLevel) -> Result<bool> {
         task: None,
         edge: None,
     };
-    let evidence = app.store.evidence().context("a store with evidence")?;
+    let evidence: &dyn learning_store::evidence::EvidenceStore = &*app.store;
     let found = evidence.edges(&others, EdgePosition::default(), 1).await?;
     let host = found.into_iter().next().and_then(|(_, edge)| edge.source_host);
     Ok(host.is_none_or(|host| !host.name.ends_with(TRUSTED_DOMAIN)))

@@ -14,7 +14,7 @@
 //! * [`stream`]: what subscribers see of the log. [`nodes`]: who they are, and how far they got.
 //!
 //! Each capability is one struct with the ports that it needs, whose methods are its use cases. What decides is beneath them
-//! all, in [`decisions`]; [`store`] is persistence on SQLite or PostgreSQL. A module may use those beneath it alone:
+//! all, in [`decisions`]; [`learning_store`] is persistence on SQLite or PostgreSQL. A module may use those beneath it alone:
 //! ARCHITECTURE.md shows the order. [`capabilities`] puts them together.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one

@@ -8,7 +8,7 @@ use emend_proto::learning::v1::ingest_service_server::SERVICE_NAME;
 use emend_serve::health::Readiness;
 use emend_store::StoreError;
 use emend_stream::metrics::StreamMetrics;
-use learning_store::Store;
+use learning_store::Database;
 
 use crate::{
     config::Config,
@@ -59,7 +59,7 @@ impl LearningMetrics {
     }
 
     /// Reports this replica's state at every scrape.
-    pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Store>) {
+    pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Database>) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
         emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
         emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
@@ -84,17 +84,15 @@ impl LearningMetrics {
     }
 
     /// Samples what is in the database.
-    pub async fn sample(&self, store: &dyn Store, settings: &Settings) -> Result<(), StoreError> {
+    pub async fn sample(&self, store: &dyn Database, settings: &Settings) -> Result<(), StoreError> {
         let counts = store
             .count_nodes(settings.node_connected_within, NODES_SEEN_WITHIN)
             .await?;
         self.nodes.show_nodes(counts);
         self.contests.show_candidates(&store.count_candidates().await?);
-        if let Some(evidence) = store.evidence() {
-            self.evidence.show_backlog(evidence.backlog(COUNTED).await?);
-            self.evidence
-                .show_trust_files(&evidence.trust_versions(MAX_SHOWN).await?);
-        }
+        self.evidence.show_backlog(store.backlog(COUNTED).await?);
+        self.evidence
+            .show_trust_files(&store.trust_versions(MAX_SHOWN).await?);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use emend_proto::learning::v1::{
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available, postgres::PgWake};
-use learning_store::{self, CHANNEL, Store, erasure::ErasedLog};
+use learning_store::{self, CHANNEL, Database, Store, erasure::ErasedLog};
 use tokio::net::TcpListener;
 
 use crate::{
@@ -61,7 +61,7 @@ pub struct Handle {
     inside: Box<Remote>,
     readiness: Readiness,
     lifecycle: Lifecycle,
-    store: Arc<dyn Store>,
+    store: Arc<dyn Database>,
     capabilities: Box<Capabilities>,
     stream: Stream,
 }
@@ -229,7 +229,7 @@ pub async fn start(
         }
     };
     let stream = Stream::start(
-        Arc::<dyn Store>::clone(&store),
+        Arc::<dyn Database>::clone(&store),
         wake,
         Settings {
             metrics: metrics.stream.clone(),
@@ -245,7 +245,7 @@ pub async fn start(
     metrics.watch(&config, &readiness, &stream, &store);
 
     let mut parts = Parts::new(
-        Arc::<dyn Store>::clone(&store),
+        Arc::<dyn Database>::clone(&store),
         Arc::new(stream.clone()),
         clock,
         entropy.clone(),
@@ -264,8 +264,10 @@ pub async fn start(
         contests,
         erasure,
         evidence,
+        imports,
         ingest,
         log,
+        namespaces,
         outputs,
         policies,
         profiles,
@@ -289,7 +291,7 @@ pub async fn start(
         "improve prompts",
         outputs.clone().improve_until_stopped(lifecycle.clone()),
     );
-    let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
+    let erased: Arc<dyn ErasedLog> = Arc::<dyn Database>::clone(&store);
     lifecycle.spawn(
         "clean up after erasures",
         Eraser::new(erased, config.activity_retention).run(
@@ -301,7 +303,7 @@ pub async fn start(
     lifecycle.spawn(
         "watch the database",
         watch_database(
-            Arc::<dyn Store>::clone(&store),
+            Arc::<dyn Database>::clone(&store),
             readiness.clone(),
             lifecycle.soft().clone(),
         ),
@@ -315,7 +317,7 @@ pub async fn start(
         "sample metrics",
         measure(
             metrics,
-            Arc::<dyn Store>::clone(&store),
+            Arc::<dyn Database>::clone(&store),
             stream.settings().clone(),
             lifecycle.soft().clone(),
         ),
@@ -338,7 +340,8 @@ pub async fn start(
         )
         .add_service(
             ResourceServiceServer::new(ResourceHandler::new(
-                resources,
+                &resources,
+                imports,
                 log,
                 stream.clone(),
                 config.import_bytes,
@@ -354,7 +357,7 @@ pub async fn start(
             READINESS_CHECKS,
         )
         .add_service(
-            PolicyServiceServer::new(PolicyHandler::new(policies)),
+            PolicyServiceServer::new(PolicyHandler::new(policies, namespaces)),
             READINESS_CHECKS,
         )
         .add_service(

@@ -17,7 +17,7 @@ use learning_store::memory::MemoryStore;
 use tonic::Status;
 
 use crate::{
-    capabilities::{Capabilities, Parts},
+    capabilities::{CoreCapabilities, Parts},
     ingest::{grpc::IngestHandler, queue::IngestQueue},
     stream::{Settings, Stream, Wake, grpc::Subscriptions},
 };
@@ -25,7 +25,7 @@ use crate::{
 /// A replica: its ingest queue, its use cases and its stream, with all their workers.
 #[derive(Clone)]
 pub struct Replica {
-    capabilities: Capabilities,
+    capabilities: CoreCapabilities,
     stream: Stream,
     ingest: IngestHandler,
     subscriptions: Subscriptions,
@@ -65,7 +65,7 @@ impl Replica {
             entropy.clone(),
         );
         parts.lifecycle = lifecycle.clone();
-        let capabilities = Capabilities::new(parts);
+        let capabilities = CoreCapabilities::new(parts);
         let queue = IngestQueue::start(&capabilities.ingest, workers, &lifecycle);
         lifecycle.spawn(
             "evaluate anew",
@@ -119,7 +119,7 @@ impl Replica {
     }
 
     /// Its use cases.
-    pub fn capabilities(&self) -> &Capabilities {
+    pub fn capabilities(&self) -> &CoreCapabilities {
         &self.capabilities
     }
 

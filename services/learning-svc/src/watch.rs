@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use emend_base::telemetry::sampler::{INTERVAL, sample_until};
 use emend_serve::health::Readiness;
-use learning_store::Store;
+use learning_store::{Database, Store};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -36,12 +36,12 @@ pub(crate) async fn watch_database(store: Arc<dyn Store>, readiness: Readiness, 
 /// Samples the database for metrics until `soft` is cancelled.
 pub(crate) async fn measure(
     metrics: LearningMetrics,
-    store: Arc<dyn Store>,
+    database: Arc<dyn Database>,
     settings: Settings,
     soft: CancellationToken,
 ) {
     sample_until(soft, INTERVAL, || async {
-        if let Err(error) = metrics.sample(&*store, &settings).await {
+        if let Err(error) = metrics.sample(&*database, &settings).await {
             // Readiness already reports an unavailable database. The other samples stay visible.
             metrics.nodes.forget_nodes();
             tracing::debug!(%error, "can't sample metrics from the database");

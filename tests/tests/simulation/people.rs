@@ -17,7 +17,7 @@ use emend_tests::harness::{alias, phrase, prohibit, says::synonyms};
 use feedback_svc::simulation::Replica;
 use learning_store::{actor::Actor, policies::PolicyKey};
 use learning_svc::{
-    capabilities::Capabilities,
+    capabilities::CoreCapabilities,
     decisions::review::{Review, Verdict},
     log::revert::Revert,
     policies::update::PolicyUpdate,
@@ -343,7 +343,7 @@ impl OperatorAction {
         }
     }
 
-    async fn done(self, app: Capabilities) -> Result<(), Error> {
+    async fn done(self, app: CoreCapabilities) -> Result<(), Error> {
         match self {
             Self::Put(put) => app.resources.put(&put).await.map(|_| ()),
             Self::Delete(delete) => app.resources.delete(&delete).await.map(|_| ()),

@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
-use emend_base::http_client::model::{Endpoint, bearer};
+use emend_base::http_client::model::{Endpoint, Parameters, bearer};
 use emend_client::{
     Clock as _, Entropy, Kind, Learned, LearnedView, ManualClock, NormalizedKey, Relation, ResourceValue,
     Revision, Synonym, SystemClock, Timestamp,
@@ -119,6 +119,7 @@ impl Server {
                 Duration::from_mins(1)
             },
             attempts: 1,
+            parameters: Parameters::default(),
         };
         let clock = Arc::new(SystemClock::shared());
         Box::new(Model::new(&endpoint, version, clock, Entropy::seeded(1)).unwrap())

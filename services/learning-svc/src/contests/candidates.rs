@@ -77,9 +77,7 @@ impl Contests {
         let mut suggestion = None;
         if record.key.kind == Kind::Profile {
             access.speaks_for_users(namespace.as_str())?;
-            if let Some(profiles) = self.store.profiles() {
-                suggestion = profiles.suggestion(id).await?;
-            }
+            suggestion = self.store.suggestion(id).await?;
         }
         Ok(CandidateDetails {
             suggestion,

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_base::Error;
 use emend_core::{Key, Kind, Namespace, UserId};
-use learning_store::{UnitOfWork, profiles::StoredProfile};
+use learning_store::UnitOfWork;
 
 use crate::{
     decisions::open::OpenContests,
@@ -38,9 +37,9 @@ pub(crate) async fn check(tx: &mut dyn UnitOfWork, unit: &OpenContests) -> Resul
         if moved.added.is_empty() {
             continue;
         }
-        let stored = stored_profile(&mut *tx, namespace, user).await?.entries;
-        let of_list = stored.iter().filter(|(key, _)| key.key == *field);
-        let mut entries: BTreeSet<&str> = of_list.map(|(key, _)| key.qualifier.as_str()).collect();
+        let stored = tx.entries().stored(namespace, user).await?.entries;
+        let listed = stored.iter().filter(|(key, _)| key.key == *field);
+        let mut entries: BTreeSet<&str> = listed.map(|(key, _)| key.qualifier.as_str()).collect();
         entries.extend(moved.added);
         entries.retain(|entry| !moved.removed.contains(entry));
         if entries.len() > MAX_ENTRIES {
@@ -49,14 +48,4 @@ pub(crate) async fn check(tx: &mut dyn UnitOfWork, unit: &OpenContests) -> Resul
         }
     }
     Ok(())
-}
-
-/// A profile as a unit of work finds it.
-pub(crate) async fn stored_profile(
-    tx: &mut dyn UnitOfWork,
-    namespace: &Namespace,
-    user: &UserId,
-) -> Result<StoredProfile, Failure> {
-    let profiles = tx.profiles().ok_or(Error::Unimplemented("the profile service"))?;
-    Ok(profiles.stored(namespace, user).await?)
 }

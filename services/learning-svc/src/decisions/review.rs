@@ -158,9 +158,8 @@ impl Decisions {
             accept_redacted: false,
             ..
         } = review.verdict
-            && let Some(improvements) = tx.improvements()
         {
-            match improvements.redacted(id).await? {
+            match tx.redactions().redacted(id).await? {
                 0 => {}
                 redacted => return Err(ratings_redacted(id, redacted).into()),
             }

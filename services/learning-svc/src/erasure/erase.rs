@@ -64,17 +64,13 @@ impl Erasure {
                 revision: Revision::default(),
             });
         }
-        let Some(erasures) = tx.erasures() else {
-            return Err(Error::Unimplemented("erasing a reporter").into());
-        };
+        let erasures = tx.erasures();
         let keys = erasures.contests_of(&erased.namespace, &user, PAGE).await?;
         let is_last = keys.len() < PAGE as usize;
         if is_last {
             erasures.note(voter, erased.accept_order).await?;
         }
-        if let Some(profiles) = tx.profiles() {
-            profiles.forget(&erased.namespace, &user).await?;
-        }
+        erasures.forget_activities(&erased.namespace, &user).await?;
         let contests: Vec<_> = keys.iter().map(ResourceKey::contest_id).collect();
         let now = self.decisions.clock.now();
         let mut unit = self.decisions.open(&mut *tx, keys.iter().cloned()).await?;
@@ -98,9 +94,7 @@ impl Erasure {
             unit.answer(erased.event, FeedbackId::none(), outcome);
         }
         let mut written = unit.finish(&mut *tx).await?;
-        if let Some(erasures) = tx.erasures() {
-            erasures.erase(&contests, &UserId::erased(voter.0)).await?;
-        }
+        tx.erasures().erase(&contests, &UserId::erased(voter.0)).await?;
         tx.commit().await?;
         Ok(Page {
             outcome: written.outcomes.pop(),

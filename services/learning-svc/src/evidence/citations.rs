@@ -189,7 +189,7 @@ impl Evidence {
             works.extend(related.page.works.iter().cloned());
         }
         let (ids, works): (Vec<_>, Vec<_>) = (ids.into_iter().collect(), works.into_iter().collect());
-        let known = self.graph()?.pages_known_as(&citations.namespace, &ids, &works);
+        let known = self.graph().pages_known_as(&citations.namespace, &ids, &works);
         Ok(known.await?)
     }
 }

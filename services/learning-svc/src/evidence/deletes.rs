@@ -50,7 +50,7 @@ impl Evidence {
             at: self.decisions.clock.now(),
         };
         let mut deleted = DeletedElements::default();
-        while let Some(batch) = self.graph()?.next_to_delete(deletion, STEP).await? {
+        while let Some(batch) = self.graph().next_to_delete(deletion, STEP).await? {
             let (count, revision) = self
                 .decisions
                 .retry(|| self.try_delete(deletion, &batch, &by))
@@ -83,9 +83,9 @@ impl Evidence {
                 keys.push(key(kind, id.as_str())?);
             }
         }
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let mut unit = self.decisions.open(&mut *tx, keys).await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let evidence = tx.evidence();
         let gone = evidence.delete(&deletion.namespace, batch, by).await?;
         let attribution = Attribution::by(by.actor.clone(), by.reason.clone());
         if let Some(kind) = kind {

@@ -16,7 +16,7 @@ impl Evidence {
         before: Option<EventPosition>,
         limit: u32,
     ) -> Result<Listed<EventPosition, EventRecord>, Error> {
-        let found = self.graph()?.events(filter, before, limit + 1).await?;
+        let found = self.graph().events(filter, before, limit + 1).await?;
         Ok(up_to(found, limit))
     }
 }

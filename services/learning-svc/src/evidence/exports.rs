@@ -106,7 +106,7 @@ impl Evidence {
         slot: OwnedSemaphorePermit,
     ) -> Result<Materials, Error> {
         let combining = self.combining(namespace).await?;
-        let mut reading = self.graph()?.begin_export().await?;
+        let mut reading = self.graph().begin_export().await?;
         let found = reading.task(namespace, task).await?;
         let mut parts = Part::ALL.iter();
         Ok(Materials {
@@ -128,7 +128,7 @@ impl Evidence {
         slot: OwnedSemaphorePermit,
     ) -> Result<Samples, Error> {
         Ok(Samples {
-            reading: self.graph()?.begin_export().await?,
+            reading: self.graph().begin_export().await?,
             filter,
             after: Some(EdgePosition::default()),
             _slot: slot,

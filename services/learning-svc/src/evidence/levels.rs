@@ -17,8 +17,8 @@ impl Evidence {
     }
 
     async fn try_refresh_levels(&self, hosts: usize) -> Result<Option<Refreshed>, Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let mut tx = self.database.begin_whole().await?;
+        let evidence = tx.evidence();
         let refreshed = evidence.refresh_levels(hosts).await?;
         tx.commit().await?;
         Ok(refreshed)
@@ -30,8 +30,8 @@ impl Evidence {
     }
 
     async fn try_mark_domains(&self) -> Result<Option<u64>, Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let mut tx = self.database.begin_whole().await?;
+        let evidence = tx.evidence();
         let marked = evidence.mark_domains_of_policies(DOMAINS).await?;
         tx.commit().await?;
         Ok(marked)

@@ -21,27 +21,26 @@ pub(crate) mod worker;
 
 use std::sync::Arc;
 
-use emend_base::Error;
-use learning_store::{Store, evidence::EvidenceStore};
+use learning_store::{Database, evidence::EvidenceStore};
 
 use crate::decisions::Decisions;
 
 /// The use cases of the evidence graph.
 #[derive(Debug, Clone)]
 pub struct Evidence {
-    store: Arc<dyn Store>,
+    database: Arc<dyn Database>,
     decisions: Arc<Decisions>,
 }
 
 impl Evidence {
     /// On one database.
-    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>) -> Self {
-        Self { store, decisions }
+    pub(crate) fn new(database: Arc<dyn Database>, decisions: Arc<Decisions>) -> Self {
+        Self { database, decisions }
     }
 
     /// The graph as stored.
-    pub(crate) fn graph(&self) -> Result<&dyn EvidenceStore, Error> {
-        self.store.evidence().ok_or(Error::Unimplemented("evidence"))
+    pub(crate) fn graph(&self) -> &dyn EvidenceStore {
+        &*self.database
     }
 
     /// Completes once evidence has changed since the last call.

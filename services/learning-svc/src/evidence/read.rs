@@ -23,7 +23,7 @@ impl Evidence {
         claim: &EvidenceId,
     ) -> Result<ClaimRecord, Error> {
         let combining = self.combining(namespace).await?;
-        let found = self.graph()?.claim(namespace, claim, combining).await?;
+        let found = self.graph().claim(namespace, claim, combining).await?;
         found.ok_or_else(|| Error::not_found("claim", claim.as_str()))
     }
 
@@ -39,7 +39,7 @@ impl Evidence {
         let (mut found, mut last) = (Vec::new(), after);
         for _ in 0..BATCHES {
             let wanted = limit + 1 - u32::try_from(found.len()).unwrap_or(limit);
-            let batch = self.graph()?.claims(filter, combining, last, wanted).await?;
+            let batch = self.graph().claims(filter, combining, last, wanted).await?;
             let is_last = batch.len() < wanted as usize;
             for (key, claim) in batch {
                 if filter.status.is_none_or(|status| status == claim.status) {
@@ -64,12 +64,12 @@ impl Evidence {
         after: EdgePosition,
         limit: u32,
     ) -> Result<Listed<EdgePosition, EdgeRecord>, Error> {
-        Ok(up_to(self.graph()?.edges(filter, after, limit + 1).await?, limit))
+        Ok(up_to(self.graph().edges(filter, after, limit + 1).await?, limit))
     }
 
     /// What counts in a namespace where several edges come from one source.
     pub(super) async fn combining(&self, namespace: &Namespace) -> Result<Combining, Error> {
-        let stored = self.graph()?.stored_namespace_policy(namespace).await?;
+        let stored = self.graph().stored_namespace_policy(namespace).await?;
         Ok(stored.policy.combining)
     }
 }

@@ -113,7 +113,7 @@ impl Evidence {
         let (found, next) = self.decisions_kept(filter, after, limit, |_| true).await?;
         let names: BTreeSet<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let rules = self.graph()?.rules_above(&filter.namespace, &names).await?;
+        let rules = self.graph().rules_above(&filter.namespace, &names).await?;
         Ok((self.listed(found, &rules).await?, next))
     }
 
@@ -133,13 +133,13 @@ impl Evidence {
         let blocks = |value: &DomainRuleValue| value.rule == DomainRule::Block;
         let (mut found, next) = self.decisions_kept(&filter, after, limit, blocks).await?;
         let names: Vec<&str> = found.iter().map(|(record, _)| record.key.key.as_str()).collect();
-        let rules = self.graph()?.rules_above(namespace, &names).await?;
+        let rules = self.graph().rules_above(namespace, &names).await?;
         found.retain(|(record, _)| decides(record, &rules));
         let of_people = found
             .iter()
             .filter(|(record, _)| layer(record) == Some(Layer::Human));
         let of_people: Vec<_> = of_people.map(|(record, _)| record.candidate.id).collect();
-        let levels = self.graph()?.levels_before(&of_people).await?;
+        let levels = self.graph().levels_before(&of_people).await?;
         let mut blocked = Vec::with_capacity(found.len());
         for rule in self.listed(found, &rules).await? {
             let before = levels.get(&rule.record.candidate.id).copied();
@@ -177,7 +177,7 @@ impl Evidence {
         };
         let (mut found, mut last) = (Vec::new(), after);
         for _ in 0..BATCHES {
-            let batch = self.store.list_candidates(&candidates, last, BATCH).await?;
+            let batch = self.database.list_candidates(&candidates, last, BATCH).await?;
             let is_last = batch.len() < BATCH as usize;
             for record in batch {
                 if found.len() == limit as usize {
@@ -207,7 +207,7 @@ impl Evidence {
         rules: &HashMap<String, RulesOfName<()>>,
     ) -> Result<Vec<ListedRule>, Error> {
         let ids: Vec<_> = found.iter().map(|(record, _)| record.candidate.id).collect();
-        let mut decisions = self.graph()?.decisions(&ids).await?;
+        let mut decisions = self.graph().decisions(&ids).await?;
         let listed = found.into_iter().map(|(record, value)| {
             let decision = decisions.remove(&record.candidate.id);
             let of_feedback = decision.as_ref().filter(|of| of.feedback.is_some());
@@ -232,7 +232,7 @@ impl Evidence {
         rule: ListedRule,
         original: TrustLevel,
     ) -> Result<BlockedDomain, Error> {
-        let evidence = self.graph()?;
+        let evidence = self.graph();
         let (mut reason, mut contradicting) = (rule.reason.clone(), Vec::new());
         if let Some(RuleCause { found, claim_id }) = &rule.value.cause {
             let of = evidence

@@ -193,8 +193,8 @@ impl Evidence {
         namespace: &Namespace,
         actor: &Actor,
     ) -> Result<TrustFileApplied, Failure> {
-        let mut tx = self.store.begin().await?;
-        let files = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let mut tx = self.database.begin_whole().await?;
+        let files = tx.evidence();
         let mut done = TrustFileApplied {
             version: read.file.version,
             applied: true,

@@ -85,7 +85,7 @@ impl Evidence {
                 continue;
             }
             let waiting = self
-                .graph()?
+                .graph()
                 .contests_without_target(&upsert.namespace, kind, &targets)
                 .await?;
             for waiting in waiting.chunks(ARRIVING as usize) {
@@ -97,9 +97,8 @@ impl Evidence {
     }
 
     async fn try_upsert_evidence(&self, upsert: &Upsert, replaced: Option<&By>) -> Result<Upserted, Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
-        let upserted = evidence.upsert(upsert, replaced).await?;
+        let mut tx = self.database.begin_whole().await?;
+        let upserted = tx.evidence().upsert(upsert, replaced).await?;
         let upserted = upserted.map_err(|found| Error::from(violations(&found)))?;
         tx.commit().await?;
         Ok(upserted)
@@ -108,7 +107,7 @@ impl Evidence {
     /// Gives effect to the next batch of what waits though its target is known, after the contest `after`. Returns the last one
     /// tried; none at the end of a pass.
     pub async fn arrive_once(&self, after: Option<ContestId>) -> Result<Option<ContestId>, Error> {
-        let waiting = self.graph()?.contests_to_arrive(after, ARRIVING).await?;
+        let waiting = self.graph().contests_to_arrive(after, ARRIVING).await?;
         if !waiting.is_empty() {
             self.arrive(&waiting).await?;
         }
@@ -123,7 +122,7 @@ impl Evidence {
     }
 
     async fn try_arrive(&self, waiting: &[ResourceKey]) -> Result<(Arrived, Revision), Failure> {
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let mut unit = self.decisions.open(&mut *tx, waiting.iter().cloned()).await?;
         let attribution = Attribution::system();
         let mut arrived = Arrived::default();

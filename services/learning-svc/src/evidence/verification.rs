@@ -10,7 +10,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 use learning_store::{
-    UnitOfWork,
+    WholeUnit,
     evidence::{DomainFacts, StaleDomain},
 };
 
@@ -41,8 +41,8 @@ impl Evidence {
     }
 
     async fn try_verify_claims(&self) -> Result<usize, Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let mut tx = self.database.begin_whole().await?;
+        let evidence = tx.evidence();
         let claims = evidence.lock_stale_claims(CLAIMS).await?;
         let statuses: Vec<(i64, ClaimStatus)> = claims
             .iter()
@@ -83,16 +83,14 @@ impl Evidence {
 
     /// Takes the marks of those domains away whose verified rule is as it should be, without a lock on anything else.
     async fn try_compare_domains(&self, after: i64) -> Result<Compared, Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let mut tx = self.database.begin_whole().await?;
+        let evidence = tx.evidence();
         let domains = evidence.lock_stale_domains(after, DOMAINS).await?;
         let last = domains.last().map(|stale| stale.domain);
         let wanted = wanted(&mut *tx, domains).await?;
         let (same, other): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, now, then)| now == then);
         let same: Vec<i64> = same.iter().map(|(stale, ..)| stale.domain).collect();
-        if let Some(evidence) = tx.evidence() {
-            evidence.settle_domains(&same).await?;
-        }
+        tx.evidence().settle_domains(&same).await?;
         tx.commit().await?;
         Ok(Compared {
             last,
@@ -112,10 +110,10 @@ impl Evidence {
     /// Gives domains of one namespace the verified rules that they should have now. Their contests are locked first, then the namespace,
     /// so that no rule of people or of the trust file changes meanwhile, then those that are still marked.
     async fn try_rule(&self, domains: &[StaleDomain]) -> Result<(usize, Revision), Failure> {
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let keys = domains.iter().map(verified_key).collect::<Result<Vec<_>, _>>()?;
         let mut unit = self.decisions.open(&mut *tx, keys).await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+        let evidence = tx.evidence();
         let locked = evidence.lock_space_and_domains(domains).await?;
         let attribution = Attribution::system();
         let wanted = wanted(&mut *tx, locked).await?;
@@ -136,9 +134,7 @@ impl Evidence {
             unit.decide(key.contest_id(), &event, &attribution, RevisionChoice::Shared)
                 .map_err(|refusal| refused(&refusal, &subject(&key)))?;
         }
-        if let Some(evidence) = tx.evidence() {
-            evidence.settle_domains(&settled).await?;
-        }
+        tx.evidence().settle_domains(&settled).await?;
         let written = self.decisions.commit(tx, &mut unit).await?;
         Ok((settled.len(), written.revisions.last()))
     }
@@ -155,8 +151,8 @@ struct Compared {
 /// The verified rule that each of these domains has, and the one that it should have.
 type Wanted = (StaleDomain, Option<DomainRuleValue>, Option<DomainRuleValue>);
 
-async fn wanted(tx: &mut dyn UnitOfWork, domains: Vec<StaleDomain>) -> Result<Vec<Wanted>, Failure> {
-    let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+async fn wanted(tx: &mut dyn WholeUnit, domains: Vec<StaleDomain>) -> Result<Vec<Wanted>, Failure> {
+    let evidence = tx.evidence();
     let Some(first) = domains.first() else {
         return Ok(Vec::new());
     };

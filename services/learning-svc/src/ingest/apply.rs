@@ -181,9 +181,10 @@ async fn of_erased_users(
     events: &[IngestEvent],
 ) -> Result<HashSet<FeedbackId>, StoreError> {
     let voters: Vec<VoterKey> = events.iter().filter_map(IngestEvent::own_voter).collect();
-    let erased = match tx.erasures() {
-        Some(erasures) if !voters.is_empty() => erasures.erased_at(&voters).await?,
-        _ => HashMap::new(),
+    let erased = if voters.is_empty() {
+        HashMap::new()
+    } else {
+        tx.erasures().erased_at(&voters).await?
     };
     let is_of_erased = |event: &&IngestEvent| {
         let nameless =

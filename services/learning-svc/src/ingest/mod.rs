@@ -27,18 +27,18 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// `rated` wakes the worker that generates improvements without a request.
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        decisions: Arc<Decisions>,
-        erasure: Erasure,
-        rated: Arc<Notify>,
-    ) -> Self {
+    /// Applies by decisions, or by erasures.
+    pub(crate) fn new(store: Arc<dyn Store>, decisions: Arc<Decisions>, erasure: Erasure) -> Self {
         Self {
             store,
             decisions,
             erasure,
-            rated,
+            rated: Arc::default(),
         }
+    }
+
+    /// Notified of ratings.
+    pub(crate) fn rated(&self) -> Arc<Notify> {
+        Arc::clone(&self.rated)
     }
 }

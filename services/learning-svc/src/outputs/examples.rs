@@ -84,7 +84,7 @@ impl Examples {
             let classes = self.format.classes();
             let page = self
                 .outputs
-                .stored()?
+                .stored()
                 .outputs_after(self.window, classes, self.after, PAGE)
                 .await?;
             let Some((last, _)) = page.last() else {

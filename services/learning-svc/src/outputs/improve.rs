@@ -16,10 +16,9 @@ use emend_core::{
     outputs::{Improved, Material, RatedOutput, Unimproved},
 };
 use learning_store::{
-    UnitOfWork,
     actor::Actor,
     contests::CandidateRecord,
-    outputs::improvements::{Arrival, Begun, Counts, Finished, ImprovementRepository, Lease, Progress},
+    outputs::improvements::{Arrival, Begun, Counts, Finished, Lease, Progress},
     policies::PolicyKey,
 };
 use tokio::{
@@ -205,7 +204,7 @@ impl Outputs {
     /// Reads what the improvement is made of, and notes that it is being generated.
     async fn begin_improvement(&self, key: &ResourceKey) -> Result<Started, Failure> {
         let (target, window) = (counting(key), window_of(key).contest_id());
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
         let language = tx
             .policies()
@@ -215,17 +214,16 @@ impl Outputs {
             .window
             .language;
         let min_bad = u64::from(unit.policy(key).review.min_bad);
-        let progress = improvements(&mut *tx)?.progress(target.contest_id()).await?;
-        let counted = improvements(&mut *tx)?
-            .count_ratings(window, progress.since())
-            .await?;
+        let progress = tx.improvements().progress(target.contest_id()).await?;
+        let counted = tx.improvements().count_ratings(window, progress.since()).await?;
         let prompt = current(&unit, key);
         let missing = min_bad.saturating_sub(counted.bad);
         if let Some(hindrance) = Hindrance::of(prompt.is_some(), &progress, missing) {
             return Err(hindrance.error(key).into());
         }
         let (prompt, base) = prompt.ok_or_else(|| Hindrance::NoPrompt.error(key))?;
-        let rated = improvements(&mut *tx)?
+        let rated = tx
+            .improvements()
             .newest_ratings(window, progress.since(), &MATERIAL)
             .await?;
         let lease = Lease {
@@ -239,9 +237,8 @@ impl Outputs {
             base,
             generator: self.generator.name().to_owned(),
         };
-        improvements(&mut *tx)?
-            .begin(&begun, self.generator.patience() + LEASE_MARGIN)
-            .await?;
+        let lasts = self.generator.patience() + LEASE_MARGIN;
+        tx.improvements().begin(&begun, lasts).await?;
         tx.commit().await?;
         let mut counts = Counts::default();
         for (_, rating) in &rated {
@@ -314,7 +311,7 @@ impl Outputs {
         version: &Prompt,
     ) -> Result<CandidateRecord, Failure> {
         let contest = key.contest_id();
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let mut unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
         if current(&unit, key).is_none_or(|(_, base)| base != started.base) {
             return Err(overtaken("another version of the prompt became current meanwhile").into());
@@ -326,10 +323,7 @@ impl Outputs {
             .map(|rating| rating.feedback)
             .collect();
         // What was taken back or erased while it was generated must not come back in a prompt.
-        let known = match tx.ratings() {
-            Some(ratings) => ratings.known(&feedback).await?,
-            None => return Err(Error::Unimplemented("ratings").into()),
-        };
+        let known = tx.ratings().known(&feedback).await?;
         if known.values().any(|known| known.rated.excluded) {
             return Err(
                 overtaken("a rating that it was made of was taken back or redacted meanwhile").into(),
@@ -355,7 +349,7 @@ impl Outputs {
             newest_rating: started.newest_rating,
             feedback,
         };
-        if !improvements(&mut *tx)?.finish(started.lease, &finished).await? {
+        if !tx.improvements().finish(started.lease, &finished).await? {
             return Err(overtaken("it took so long that another improvement was begun").into());
         }
         self.decisions.commit(tx, &mut unit).await?;
@@ -367,8 +361,8 @@ impl Outputs {
     async fn give_up(&self, lease: Lease) -> Result<(), Failure> {
         self.decisions
             .retry(|| async {
-                let mut tx = self.store.begin().await?;
-                improvements(&mut *tx)?.give_up(lease).await?;
+                let mut tx = self.database.begin_whole().await?;
+                tx.improvements().give_up(lease).await?;
                 Ok(tx.commit().await?)
             })
             .await
@@ -382,10 +376,6 @@ fn current(unit: &OpenContests, key: &ResourceKey) -> Option<(Prompt, u32)> {
         Learned::Prompt(prompt) => Some((prompt.clone(), state.versions.current)),
         _ => None,
     }
-}
-
-pub(super) fn improvements(tx: &mut dyn UnitOfWork) -> Result<&mut dyn ImprovementRepository, Error> {
-    tx.improvements().ok_or(Error::Unimplemented("outputs"))
 }
 
 /// The reasons for which the same ratings will never make a better prompt.

@@ -1,6 +1,6 @@
 //! Feedback on what an AI made: ratings, of which the newest are the examples of a target.
 //!
-//! [`store`] keeps ratings; [`crate::ingest`] takes them in, and [`crate::decisions::open`] decides what is shown. [`improve`]
+//! [`learning_store::outputs`] keeps ratings; [`crate::ingest`] takes them in, and [`crate::decisions::open`] decides what is shown. [`improve`]
 //! generates a better prompt from them, by a [generator](crate::generator), and [`worker`] does so without a request; [`versions`] is what
 //! there is of a prompt, [`stats`] what is said of what it makes. [`grpc`] is the service.
 
@@ -16,8 +16,8 @@ pub mod worker;
 
 use std::{fmt, sync::Arc};
 
-use emend_base::{Error, Lifecycle};
-use learning_store::{Store, outputs::improvements::OutputStore};
+use emend_base::Lifecycle;
+use learning_store::{Database, outputs::improvements::OutputStore};
 use tokio::sync::Notify;
 
 use crate::{decisions::Decisions, generator::Generator, outputs::metrics::Generations};
@@ -25,7 +25,7 @@ use crate::{decisions::Decisions, generator::Generator, outputs::metrics::Genera
 /// The use cases of prompts and of what is said of their outputs.
 #[derive(Clone)]
 pub struct Outputs {
-    store: Arc<dyn Store>,
+    database: Arc<dyn Database>,
     decisions: Arc<Decisions>,
     /// Owns what goes on when its caller has gone.
     pub(crate) lifecycle: Lifecycle,
@@ -44,7 +44,7 @@ impl fmt::Debug for Outputs {
 impl Outputs {
     /// Generates with `generator`, in `lifecycle`, and counts that in `generations`.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        database: Arc<dyn Database>,
         decisions: Arc<Decisions>,
         lifecycle: Lifecycle,
         generator: Arc<dyn Generator>,
@@ -52,7 +52,7 @@ impl Outputs {
         rated: Arc<Notify>,
     ) -> Self {
         Self {
-            store,
+            database,
             decisions,
             lifecycle,
             generator,
@@ -62,7 +62,7 @@ impl Outputs {
     }
 
     /// Prompts and what is said of their outputs, as stored.
-    pub(crate) fn stored(&self) -> Result<&dyn OutputStore, Error> {
-        self.store.outputs().ok_or(Error::Unimplemented("outputs"))
+    pub(crate) fn stored(&self) -> &dyn OutputStore {
+        &*self.database
     }
 }

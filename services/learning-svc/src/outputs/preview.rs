@@ -79,7 +79,7 @@ impl Outputs {
                 violations: Vec::new(),
             });
         }
-        let outputs = self.stored()?;
+        let outputs = self.stored();
         let contest = record.key.contest_id();
         let previous = match outputs.version_value(contest, kept.base).await? {
             Some(value) => match value.learned {

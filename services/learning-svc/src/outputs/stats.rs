@@ -36,9 +36,9 @@ pub struct OutputStats {
 impl Outputs {
     /// The ratings of a prompt's target, under whichever label, and whether that prompt can be improved.
     pub async fn stats(&self, prompt: &ResourceKey) -> Result<OutputStats, Error> {
-        let outputs = self.stored()?;
+        let outputs = self.stored();
         let (target, window) = (counting(prompt), window_of(prompt).contest_id());
-        let policy = self.store.policy(&PolicyKey::of(prompt)).await?.policy;
+        let policy = self.database.policy(&PolicyKey::of(prompt)).await?.policy;
         let progress = outputs.progress(target.contest_id()).await?;
         let since = outputs.count_ratings(window, progress.since()).await?;
         let missing = u64::from(policy.review.min_bad).saturating_sub(since.bad);
@@ -56,8 +56,8 @@ impl Outputs {
 
     /// What hinders improving a prompt now, if anything does.
     pub(crate) async fn hindrance(&self, prompt: &ResourceKey) -> Result<Option<Hindrance>, Error> {
-        let outputs = self.stored()?;
-        let policy = self.store.policy(&PolicyKey::of(prompt)).await?.policy;
+        let outputs = self.stored();
+        let policy = self.database.policy(&PolicyKey::of(prompt)).await?.policy;
         let progress = outputs.progress(counting(prompt).contest_id()).await?;
         let window = window_of(prompt).contest_id();
         let since = outputs.count_ratings(window, progress.since()).await?;

@@ -16,7 +16,7 @@ use learning_store::{
 use crate::{
     decisions::{numbering::RevisionChoice, open::Attribution},
     failure::{Failure, refused},
-    outputs::{Outputs, improve::improvements},
+    outputs::Outputs,
 };
 
 /// A generated prompt with what it is shown beside.
@@ -59,13 +59,12 @@ pub struct RedactedVersions {
 impl Outputs {
     /// What is kept of a candidate as a generated prompt; none of others.
     pub async fn improvement(&self, generated: &CandidateRecord) -> Result<Option<Improvement>, Error> {
-        let (Some(kept), Learned::Prompt(prompt), Some(outputs)) = (
-            generated.candidate.proposal,
-            &generated.candidate.value.learned,
-            self.store.outputs(),
-        ) else {
+        let (Some(kept), Learned::Prompt(prompt)) =
+            (generated.candidate.proposal, &generated.candidate.value.learned)
+        else {
             return Ok(None);
         };
+        let outputs = self.stored();
         let found = outputs
             .improvements(&[generated.candidate.id])
             .await?
@@ -85,12 +84,9 @@ impl Outputs {
     /// How many redacted ratings each of these candidates, or what it was edited from, was generated from, by its id; those of
     /// which none was are left out.
     pub async fn redactions(&self, records: &[CandidateRecord]) -> Result<HashMap<CandidateId, u64>, Error> {
-        let Some(outputs) = self.store.outputs() else {
-            return Ok(HashMap::new());
-        };
         let prompts = records.iter().map(|record| &record.candidate);
         let prompts = prompts.filter(|candidate| matches!(candidate.value.learned, Learned::Prompt(_)));
-        let redacted = redactions(outputs, prompts.clone()).await?;
+        let redacted = redactions(self.stored(), prompts.clone()).await?;
         let counted = prompts.map(|candidate| candidate.id).zip(redacted);
         Ok(counted.filter(|(_, redacted)| *redacted > 0).collect())
     }
@@ -103,7 +99,7 @@ impl Outputs {
         before: Option<u32>,
         limit: u32,
     ) -> Result<(Vec<(VersionRecord, u64)>, bool), Error> {
-        let outputs = self.stored()?;
+        let outputs = self.stored();
         let mut versions = outputs.versions(target, before, limit + 1).await?;
         let more = versions.len() > limit as usize;
         versions.truncate(limit as usize);
@@ -119,7 +115,7 @@ impl Outputs {
         after: Option<i64>,
         limit: u32,
     ) -> Result<RedactedVersions, Error> {
-        let outputs = self.stored()?;
+        let outputs = self.stored();
         let mut found = outputs
             .redacted_versions(namespace, target, after, limit + 1)
             .await?;
@@ -151,9 +147,9 @@ impl Outputs {
             actor,
         } = wanted;
         let contest = key.contest_id();
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let mut unit = self.decisions.open(&mut *tx, [key.clone()]).await?;
-        let found = improvements(&mut *tx)?.version(key, *version).await?;
+        let found = tx.improvements().version(key, *version).await?;
         let candidate = found.ok_or_else(|| unknown(wanted))?.candidate;
         let is_approved = candidate
             .proposal

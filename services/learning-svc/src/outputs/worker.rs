@@ -55,9 +55,7 @@ struct Read {
 impl Outputs {
     /// Generates what is due now. Returns how many improvements it proposed.
     pub async fn improve_once(&self, failing: &mut Failing) -> Result<usize, Error> {
-        let Some(outputs) = self.store.outputs() else {
-            return Ok(0);
-        };
+        let outputs = self.stored();
         let mut proposed = 0;
         for namespace in outputs.automatic_namespaces().await? {
             let mut after = 0;
@@ -119,7 +117,7 @@ impl Outputs {
 
     /// What an improvement would be made of now.
     async fn read_of(&self, key: &ResourceKey) -> Result<Read, Error> {
-        let outputs = self.stored()?;
+        let outputs = self.stored();
         let newest = outputs
             .newest_ratings(window_of(key).contest_id(), &TELLING)
             .await?;

@@ -16,6 +16,7 @@ use crate::{
     grpc::{parse, render::small},
     policies::{
         Policies,
+        namespaces::Namespaces,
         update::{PolicyInForce, PolicyUpdate},
     },
     roles::open,
@@ -45,12 +46,13 @@ const FIELDS: [&str; 16] = [
 #[derive(Debug, Clone)]
 pub struct PolicyHandler {
     policies: Policies,
+    namespaces: Namespaces,
 }
 
 impl PolicyHandler {
-    /// Serves the use cases of `policies`.
-    pub fn new(policies: Policies) -> Self {
-        Self { policies }
+    /// Serves the use cases of `policies`, and of `namespaces` as a whole.
+    pub fn new(policies: Policies, namespaces: Namespaces) -> Self {
+        Self { policies, namespaces }
     }
 }
 
@@ -92,7 +94,7 @@ impl PolicyService for PolicyHandler {
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let namespace = violations.finish(namespace).map_err(Error::from)?;
-        let stored = self.policies.namespace_policy(&namespace).await?;
+        let stored = self.namespaces.policy(&namespace).await?;
         Ok(Response::new(pb::GetNamespacePolicyResponse {
             policy: Some(namespaces::message(&namespace, &stored)),
         }))
@@ -104,7 +106,7 @@ impl PolicyService for PolicyHandler {
     ) -> Result<Response<pb::UpdateNamespacePolicyResponse>, Status> {
         let caller = caller_of(&request);
         let update = namespaces::update(&caller, open(request)?.message).map_err(Error::from)?;
-        let stored = self.policies.update_namespace_policy(&update).await?;
+        let stored = self.namespaces.update(&update).await?;
         Ok(Response::new(pb::UpdateNamespacePolicyResponse {
             policy: Some(namespaces::message(&update.namespace, &stored)),
         }))

@@ -1,13 +1,16 @@
 //! Policies of namespaces as a whole.
 
+use std::sync::Arc;
+
 use emend_base::Error;
 use emend_core::{Namespace, evidence::NamespacePolicy};
 use learning_store::{
+    Database,
     actor::Actor,
     evidence::{NamespacePolicyWrite, StoredNamespacePolicy},
 };
 
-use crate::{etag, failure::Failure, policies::Policies};
+use crate::{decisions::Decisions, etag, failure::Failure};
 
 /// A change of the policy of a namespace.
 pub struct NamespacePolicyUpdate {
@@ -31,32 +34,34 @@ impl std::fmt::Debug for NamespacePolicyUpdate {
     }
 }
 
-impl Policies {
+/// The use cases of policies of namespaces as a whole.
+#[derive(Debug, Clone)]
+pub struct Namespaces {
+    database: Arc<dyn Database>,
+    decisions: Arc<Decisions>,
+}
+
+impl Namespaces {
+    /// On one database.
+    pub(crate) fn new(database: Arc<dyn Database>, decisions: Arc<Decisions>) -> Self {
+        Self { database, decisions }
+    }
+
     /// The policy of a namespace in force.
-    pub async fn namespace_policy(&self, namespace: &Namespace) -> Result<StoredNamespacePolicy, Error> {
-        Ok(self
-            .store
-            .evidence()
-            .ok_or(Error::Unimplemented("evidence"))?
-            .stored_namespace_policy(namespace)
-            .await?)
+    pub async fn policy(&self, namespace: &Namespace) -> Result<StoredNamespacePolicy, Error> {
+        Ok(self.database.stored_namespace_policy(namespace).await?)
     }
 
     /// Changes the policy of a namespace and returns; its domains are verified anew in the background.
-    pub async fn update_namespace_policy(
-        &self,
-        update: &NamespacePolicyUpdate,
-    ) -> Result<StoredNamespacePolicy, Error> {
-        self.decisions
-            .retry(|| self.try_update_namespace_policy(update))
-            .await?;
+    pub async fn update(&self, update: &NamespacePolicyUpdate) -> Result<StoredNamespacePolicy, Error> {
+        self.decisions.retry(|| self.try_update(update)).await?;
         self.decisions.evidence_changed.notify_one();
-        self.namespace_policy(&update.namespace).await
+        self.policy(&update.namespace).await
     }
 
-    async fn try_update_namespace_policy(&self, update: &NamespacePolicyUpdate) -> Result<(), Failure> {
-        let mut tx = self.store.begin().await?;
-        let evidence = tx.evidence().ok_or(Error::Unimplemented("evidence"))?;
+    async fn try_update(&self, update: &NamespacePolicyUpdate) -> Result<(), Failure> {
+        let mut tx = self.database.begin_whole().await?;
+        let evidence = tx.evidence();
         let before = evidence.namespace_policy(&update.namespace).await?.policy;
         etag::check(update.etag.as_deref(), &etag::of_version(before.version))?;
         let mut policy = before;

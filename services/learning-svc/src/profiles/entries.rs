@@ -7,9 +7,7 @@ use emend_core::{ContestId, Event, Namespace, Origin, ResourceKey, ResourceValue
 use learning_store::{actor::Actor, profiles::StoredProfile};
 
 use crate::{
-    decisions::{
-        numbering::RevisionChoice, open::Attribution, profile_room::stored_profile, users::lock_user,
-    },
+    decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
     etag,
     failure::{Failure, refused, subject, value_too_large},
     profiles::Profiles,
@@ -40,7 +38,7 @@ pub struct ProfileUpdate {
 impl Profiles {
     /// What a user knows and wants to learn.
     pub async fn profile(&self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile, Error> {
-        Ok(self.stored()?.stored_profile(namespace, user).await?)
+        Ok(self.stored().stored_profile(namespace, user).await?)
     }
 
     /// Changes a profile. Returns it, and the revision written; 0 if nothing changed.
@@ -51,9 +49,9 @@ impl Profiles {
     }
 
     async fn try_update(&self, update: &ProfileUpdate) -> Result<Revision, Failure> {
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         lock_user(&mut *tx, &update.namespace, &update.user).await?;
-        let found = stored_profile(&mut *tx, &update.namespace, &update.user).await?;
+        let found = tx.entries().stored(&update.namespace, &update.user).await?;
         etag::check(update.etag.as_deref(), &etag::of_revision(found.revision.0))?;
         let mut wanted: BTreeMap<ContestId, (ResourceKey, Option<ResourceValue>)> = BTreeMap::new();
         for (key, _) in found.entries {

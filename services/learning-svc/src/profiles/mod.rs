@@ -9,15 +9,14 @@ pub mod suggestions;
 
 use std::{fmt, sync::Arc};
 
-use emend_base::Error;
-use learning_store::{Store, profiles::ProfileStore};
+use learning_store::{Database, profiles::ProfileStore};
 
 use crate::{decisions::Decisions, generator::Generator, profiles::metrics::ProfileMetrics};
 
 /// The use cases of profiles.
 #[derive(Clone)]
 pub struct Profiles {
-    store: Arc<dyn Store>,
+    database: Arc<dyn Database>,
     decisions: Arc<Decisions>,
     pub(crate) generator: Arc<dyn Generator>,
     metrics: ProfileMetrics,
@@ -32,13 +31,13 @@ impl fmt::Debug for Profiles {
 impl Profiles {
     /// Suggests with `generator`.
     pub(crate) fn new(
-        store: Arc<dyn Store>,
+        database: Arc<dyn Database>,
         decisions: Arc<Decisions>,
         generator: Arc<dyn Generator>,
         metrics: ProfileMetrics,
     ) -> Self {
         Self {
-            store,
+            database,
             decisions,
             generator,
             metrics,
@@ -46,9 +45,7 @@ impl Profiles {
     }
 
     /// The profiles as stored.
-    fn stored(&self) -> Result<&dyn ProfileStore, Error> {
-        self.store
-            .profiles()
-            .ok_or(Error::Unimplemented("the profile service"))
+    fn stored(&self) -> &dyn ProfileStore {
+        &*self.database
     }
 }

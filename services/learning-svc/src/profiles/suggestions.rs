@@ -145,12 +145,9 @@ impl Profiles {
         let recorded = self
             .decisions
             .retry(|| async {
-                let mut tx = self.store.begin().await?;
+                let mut tx = self.database.begin_whole().await?;
                 lock_user(&mut *tx, namespace, user).await?;
-                let Some(profiles) = tx.profiles() else {
-                    return Err(Error::Unimplemented("the profile service").into());
-                };
-                let recorded = profiles.record(namespace, user, activities).await?;
+                let recorded = tx.profiles().record(namespace, user, activities).await?;
                 tx.commit().await?;
                 Ok(recorded)
             })
@@ -165,7 +162,7 @@ impl Profiles {
         asked: &SuggestionsAsked,
     ) -> Result<Vec<SuggestionRecord>, Error> {
         let SuggestionsAsked { namespace, user, .. } = asked;
-        let store = self.stored()?;
+        let store = self.stored();
         let activities = store
             .activities(namespace, user, asked.since, SHOWN_ACTIVITIES)
             .await?;
@@ -225,16 +222,14 @@ impl Profiles {
         asked: &SuggestionsAsked,
         fits: &[Fit],
     ) -> Result<Vec<SuggestionRecord>, Failure> {
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         lock_user(&mut *tx, &asked.namespace, &asked.user).await?;
         let sources: Vec<(String, String)> = fits
             .iter()
             .map(|fit| (fit.suggested.source_type.clone(), fit.suggested.source_id.clone()))
             .collect();
-        let known = match tx.profiles() {
-            Some(profiles) => profiles.known(&asked.namespace, &asked.user, &sources).await?,
-            None => HashSet::new(),
-        };
+        let profiles = tx.profiles();
+        let known = profiles.known(&asked.namespace, &asked.user, &sources).await?;
         // The user may have been erased while the generator was at work.
         let is_known = sources.iter().map(|source| known.contains(source));
         let fits: Vec<&Fit> = fits
@@ -264,13 +259,11 @@ impl Profiles {
         }
         unit.finish(&mut *tx).await?;
         let details = |fit: &Fit| SuggestionDetails::from(&fit.suggested);
-        if let Some(profiles) = tx.profiles() {
-            let kept: Vec<_> = made
-                .iter()
-                .map(|(fit, candidate)| (fit.key.contest_id(), *candidate, details(fit)))
-                .collect();
-            profiles.save(&kept).await?;
-        }
+        let kept: Vec<_> = made
+            .iter()
+            .map(|(fit, candidate)| (fit.key.contest_id(), *candidate, details(fit)))
+            .collect();
+        tx.profiles().save(&kept).await?;
         tx.commit().await?;
         let records = made.iter().filter_map(|(fit, candidate)| {
             Some(SuggestionRecord {
@@ -290,7 +283,7 @@ impl Profiles {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<(Vec<SuggestionRecord>, bool), Error> {
-        let store = self.stored()?;
+        let store = self.stored();
         let mut page = store
             .suggestions(namespace, user, statuses, after, limit + 1)
             .await?;
@@ -310,7 +303,7 @@ impl Profiles {
         let (namespace, id) = (&review.namespace, review.candidate);
         let unknown = || Error::not_found("suggestion", id.to_string());
         // A candidate never changes its contest, and what it was suggested for.
-        let details = self.stored()?.suggestion(id).await?.ok_or_else(unknown)?;
+        let details = self.database.suggestion(id).await?.ok_or_else(unknown)?;
         let record = self
             .decisions
             .candidate(namespace, id)

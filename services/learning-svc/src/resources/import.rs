@@ -20,13 +20,15 @@ mod said;
 
 pub use said::Said;
 
+use std::sync::Arc;
+
 use emend_base::Error;
 use emend_core::{
     Ballot, Caller, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin, Proposal, Refusal,
     ResourceValue, Revision, Roles, Rule, contest::MAX_CANDIDATES, decide::Cause, voter::Voter,
 };
 use learning_store::{
-    UnitOfWork,
+    Database, UnitOfWork,
     actor::Actor,
     contests::{BallotDetails, NewBallot},
     log::Trigger,
@@ -35,12 +37,12 @@ use learning_store::{
 
 use crate::{
     decisions::{
+        Decisions,
         numbering::RevisionChoice,
         open::{Attribution, OpenContests, Written},
     },
     fail_points,
     failure::{Failure, resource_limit},
-    resources::Resources,
 };
 
 /// Rows of which something is known, and votes, per revision, and per transaction where bad rows are skipped.
@@ -185,7 +187,25 @@ struct Keyed {
     row: Row,
 }
 
-impl Resources {
+/// The use cases of imports.
+#[derive(Debug, Clone)]
+pub struct Imports {
+    database: Arc<dyn Database>,
+    decisions: Arc<Decisions>,
+}
+
+impl Imports {
+    /// Imports by decisions.
+    pub(crate) fn new(database: Arc<dyn Database>, decisions: Arc<Decisions>) -> Self {
+        Self { database, decisions }
+    }
+
+    /// The id of a new operation.
+    pub(crate) fn new_operation(&self) -> OperationId {
+        let Decisions { entropy, clock, .. } = &*self.decisions;
+        OperationId(entropy.uuid_v7(clock.now()))
+    }
+
     /// Imports valid rows, as long as `may` allows each commit.
     pub async fn import(
         &self,
@@ -203,7 +223,7 @@ impl Resources {
                 imported
             }
         };
-        self.decisions.publish(imported.last).await;
+        self.publish(imported.last).await;
         Ok(imported)
     }
 
@@ -237,7 +257,7 @@ impl Resources {
         Ok(imported)
     }
 
-    /// Imports the next part of an import that skips bad rows; its revisions are yet to be [published](crate::decisions::Decisions::publish).
+    /// Imports the next part of an import that skips bad rows; its revisions are yet to be [published](Self::publish).
     pub(crate) async fn import_part(
         &self,
         import: &Import,
@@ -267,6 +287,11 @@ impl Resources {
         Ok(imported)
     }
 
+    /// Announces what was imported and waits briefly until this replica's readers see it.
+    pub(crate) async fn publish(&self, revision: Revision) {
+        self.decisions.publish(revision).await;
+    }
+
     fn part_committed(&self) {
         fail_points::IMPORT_PART_COMMITTED.pass();
         self.decisions.wake();
@@ -283,7 +308,7 @@ impl Resources {
             return Ok((Imported::default(), rows.iter().collect()));
         }
         let attribution = attribution(import);
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let (fresh, others) =
             fresh::divide(&mut *tx, import, &attribution, rows, self.decisions.clock.now()).await?;
         if fresh.len() == 0 {
@@ -305,7 +330,7 @@ impl Resources {
         rows: &[&Keyed],
         may: CommitCheck<'_>,
     ) -> Result<Imported, Failure> {
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let mut promoted = Vec::new();
         let imported = self.try_chunk(&mut *tx, import, rows, &mut promoted).await?;
         fail_points::IMPORT_PART_WRITTEN.pass();
@@ -324,7 +349,7 @@ impl Resources {
     ) -> Result<Imported, Failure> {
         let now = self.decisions.clock.now();
         let attribution = attribution(import);
-        let mut tx = self.store.begin().await?;
+        let mut tx = self.database.begin_whole().await?;
         let (fresh, others) = match rows.len() {
             // One revision, whatever is known.
             ..=CHUNK => (fresh::Fresh::default(), rows.iter().collect()),

@@ -10,7 +10,6 @@ pub mod write;
 use std::sync::Arc;
 
 use emend_base::Lifecycle;
-use emend_core::OperationId;
 use learning_store::Store;
 
 use crate::decisions::Decisions;
@@ -32,11 +31,5 @@ impl Resources {
             decisions,
             lifecycle,
         }
-    }
-
-    /// The id of a new operation.
-    pub(crate) fn new_operation(&self) -> OperationId {
-        let Decisions { entropy, clock, .. } = &*self.decisions;
-        OperationId(entropy.uuid_v7(clock.now()))
     }
 }

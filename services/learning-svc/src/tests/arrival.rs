@@ -481,7 +481,7 @@ async fn write(app: &Capabilities, subject: &Subject, other: &str, step: Step) {
                 line: 1,
                 proposal: subject.proposal(word),
             };
-            let imported = app.resources.import(&import, vec![row], &still).await;
+            let imported = app.imports.import(&import, vec![row], &still).await;
             assert_eq!(imported.unwrap().applied, 1);
         }
         Step::PutAndRevert(word) => {

@@ -435,15 +435,15 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
     assert_eq!(claim(&app, "c1").await.status, ClaimStatus::Pending, "one work");
 
     // One adds an edge from the second page, another says that this page is a work of its own.
-    let mut adds = app.store.begin().await.unwrap();
+    let mut adds = app.store.begin_whole().await.unwrap();
     let mut edge = of_work(2, "", &["c1"]);
     edge.pages.clear();
     edge.fragments.clear();
     let edge = parse::upsert(&edge).unwrap();
-    let evidence = adds.evidence().unwrap();
+    let evidence = adds.evidence();
     evidence.upsert(&edge, None).await.unwrap().unwrap();
     let (changes, has_begun) = (
-        other.store.begin().await.unwrap(),
+        other.store.begin_whole().await.unwrap(),
         tokio::sync::oneshot::channel(),
     );
     let changing = tokio::spawn(async move {
@@ -451,7 +451,7 @@ async fn a_page_that_becomes_another_work_while_an_edge_from_it_is_added_is_coun
         let mut page = of_work(2, "10.1000/two", &[]);
         page.fragments.clear();
         let page = parse::upsert(&page).unwrap();
-        let evidence = changes.evidence().unwrap();
+        let evidence = changes.evidence();
         has_begun.0.send(()).unwrap();
         evidence.upsert(&page, None).await.unwrap().unwrap();
         changes

@@ -394,7 +394,7 @@ async fn a_page_that_is_there_stays_as_it_is(world: &World) {
     }
     let ranked = rank(&app, vec![moved, preprint]).await.unwrap();
     assert_eq!((pages(&ranked), ranked.merged), (vec!["a"], 1));
-    let evidence = app.evidence.graph().unwrap();
+    let evidence = app.evidence.graph();
     let work = [WorkId::arxiv("2101.00001").unwrap()];
     let known = evidence.pages_known_as(&namespace(), &[], &work).await.unwrap();
     assert_eq!(known[0].id.as_str(), "a", "it kept its id");

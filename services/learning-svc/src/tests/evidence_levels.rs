@@ -122,7 +122,7 @@ pub(super) async fn update_policy(app: &Capabilities, change: fn(&mut NamespaceP
         reason: None,
         change: Box::new(change),
     };
-    app.policies.update_namespace_policy(&update).await.unwrap();
+    app.namespaces.update(&update).await.unwrap();
 }
 
 /// Pages on so many hosts below a domain.
@@ -164,8 +164,8 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
 
     let mut steps = 0;
     loop {
-        let mut tx = app.store.begin().await.unwrap();
-        let abandoned = tx.evidence().unwrap().refresh_levels(1_000).await.unwrap();
+        let mut tx = app.store.begin_whole().await.unwrap();
+        let abandoned = tx.evidence().refresh_levels(1_000).await.unwrap();
         drop(tx);
         let done = app.evidence.refresh_levels_once().await.unwrap();
         assert_eq!(done, abandoned, "what was abandoned is done again");
@@ -184,7 +184,7 @@ async fn levels_follow_the_rules_in_batches_and_go_on_after_one_that_was_abandon
     }
     settle(&app).await;
     assert_eq!(
-        app.evidence.graph().unwrap().backlog(9).await.unwrap(),
+        app.evidence.graph().backlog(9).await.unwrap(),
         learning_store::evidence::Backlog::default()
     );
     assert_eq!(head(&app).await, before + 1, "one revision, however many hosts");
@@ -545,12 +545,7 @@ async fn a_changed_policy_is_applied_to_domains_of_before(world: &World) {
     })
     .await;
     assert_eq!(
-        app.policies
-            .namespace_policy(&namespace())
-            .await
-            .unwrap()
-            .policy
-            .version,
+        app.namespaces.policy(&namespace()).await.unwrap().policy.version,
         1
     );
     settle(&app).await;
@@ -777,13 +772,7 @@ async fn assert_recomputed(
             found_on.or_default().add_found(claim.id.as_str(), facts);
         }
     }
-    let policy = app
-        .policies
-        .namespace_policy(&namespace())
-        .await
-        .unwrap()
-        .policy
-        .blocking;
+    let policy = app.namespaces.policy(&namespace()).await.unwrap().policy.blocking;
     for domain in ["blog.example", "uni.example", "jane.github.io", "other.test"] {
         let is_set = decided(domain, Layers::WithoutVerified).is_some();
         let claims = domains.remove(domain).unwrap_or_default();

@@ -612,7 +612,7 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     );
     assert_eq!(in_force(&app).await, ["a.example file low"]);
     assert_eq!(
-        app.evidence.graph().unwrap().trust_versions(9).await.unwrap(),
+        app.evidence.graph().trust_versions(9).await.unwrap(),
         [(namespace(), 2)]
     );
     assert!(!mounted.reload(When::Changed), "nothing changed");

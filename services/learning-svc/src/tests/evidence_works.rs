@@ -202,7 +202,7 @@ async fn pages_that_two_replicas_add_at_once_are_one_work(world: &World) {
     settle(&first).await;
     let c1 = claim(&first, "c1").await;
     assert_eq!((c1.evidence.supporting_count, c1.independent_sources), (40, 1));
-    let evidence = first.evidence.graph().unwrap();
+    let evidence = first.evidence.graph();
     let last = [EvidenceId::parse("p39").unwrap()];
     let known = evidence.pages_known_as(&namespace(), &last, &[]).await.unwrap();
     assert_eq!(known.len(), 1);

@@ -70,7 +70,7 @@ fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
 async fn an_import_as_decision_applies_and_pins(world: &World) {
     let app = world.instance().await;
     let imported = app
-        .resources
+        .imports
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(3), &still)
         .await
         .unwrap();
@@ -87,13 +87,13 @@ async fn an_import_as_decision_applies_and_pins(world: &World) {
 async fn an_import_run_twice_changes_nothing(world: &World) {
     let app = world.instance().await;
     for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
-        app.resources
+        app.imports
             .import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
         let before = candidates(&app).await;
         let again = app
-            .resources
+            .imports
             .import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
@@ -108,11 +108,11 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
     let app = world.instance().await;
     let votes = import(Mode::AllOrNothing, ImportAs::Votes);
     assert_eq!(
-        counts(&app.resources.import(&votes, many(4), &still).await.unwrap()),
+        counts(&app.imports.import(&votes, many(4), &still).await.unwrap()),
         (4, 0, 0, 0)
     );
     assert_eq!(
-        counts(&app.resources.import(&votes, many(4), &still).await.unwrap()),
+        counts(&app.imports.import(&votes, many(4), &still).await.unwrap()),
         (0, 4, 0, 0)
     );
     let record = candidate(&app, "phrase 1", "v").await;
@@ -139,7 +139,7 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
         ]
     };
     let refused = app
-        .resources
+        .imports
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows(), &still)
         .await
         .unwrap_err();
@@ -147,7 +147,7 @@ async fn of_rows_that_disagree_the_first_counts_or_none(world: &World) {
     assert!(refused.to_string().contains(says), "{refused}");
     assert_eq!(verb(&app, "q").await, None);
     let imported = app
-        .resources
+        .imports
         .import(&import(Mode::SkipInvalid, ImportAs::Decision), rows(), &still)
         .await
         .unwrap();
@@ -162,7 +162,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
     let app = world.instance().await;
     app.resources.put(&put("phrase 7", "before")).await.unwrap();
     let imported = app
-        .resources
+        .imports
         .import(
             &import(Mode::AllOrNothing, ImportAs::Decision),
             many(2_500),
@@ -192,7 +192,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     })
     .await;
     let refused = app
-        .resources
+        .imports
         .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(4), &still)
         .await
         .unwrap_err();
@@ -209,7 +209,7 @@ async fn skip_invalid_reports_the_rows_that_a_limit_refused(world: &World) {
     })
     .await;
     let imported = app
-        .resources
+        .imports
         .import(&import(Mode::SkipInvalid, ImportAs::Decision), many(4), &still)
         .await
         .unwrap();
@@ -225,7 +225,7 @@ async fn an_imported_vote_proposes_no_new_value_in_a_full_contest(world: &World)
     apply(&app, &votes).await;
     let import_as = async |import_as| {
         let import = import(Mode::SkipInvalid, import_as);
-        app.resources
+        app.imports
             .import(&import, vec![row(7, "p", "new")], &still)
             .await
             .unwrap()
@@ -251,7 +251,7 @@ async fn imports_and_votes_in_opposite_order_do_not_deadlock(world: &World) {
     let first = {
         let app = one_app.clone();
         tokio::spawn(async move {
-            app.resources
+            app.imports
                 .import(
                     &import(Mode::AllOrNothing, ImportAs::Decision),
                     many(1_200),
@@ -263,7 +263,7 @@ async fn imports_and_votes_in_opposite_order_do_not_deadlock(world: &World) {
     let second = {
         let app = two.clone();
         tokio::spawn(async move {
-            app.resources
+            app.imports
                 .import(&import(Mode::SkipInvalid, ImportAs::Votes), backwards, &still)
                 .await
         })
@@ -287,7 +287,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
         message: "the caller may not call this method".to_owned(),
     };
     let refused = app
-        .resources
+        .imports
         .import(
             &import(Mode::AllOrNothing, ImportAs::Decision),
             many(1_200),
@@ -306,7 +306,7 @@ async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
         _ => Err(gone()),
     };
     let refused = app
-        .resources
+        .imports
         .import(
             &import(Mode::SkipInvalid, ImportAs::Decision),
             many(2_500),
@@ -334,7 +334,7 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
         vec![row(1, "set up", "create"), rule]
     };
     let refused = app
-        .resources
+        .imports
         .import(&import(Mode::AllOrNothing, ImportAs::Votes), rows(), &still)
         .await
         .unwrap_err();
@@ -344,7 +344,7 @@ async fn what_votes_do_not_decide_is_no_vote(world: &World) {
     assert_eq!(violations[0].field, "rows[line 2].correction");
     assert!(violations[0].description.contains("import it as a decision"));
     let skipped = app
-        .resources
+        .imports
         .import(&import(Mode::SkipInvalid, ImportAs::Votes), rows(), &still)
         .await
         .unwrap();
@@ -359,11 +359,11 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
     // Of a key that it changes twice, the value from before it is restored.
     rows.push(row(1_201, "phrase 1", "again"));
     let import = import(Mode::SkipInvalid, ImportAs::Decision);
-    app.resources
+    app.imports
         .import(&import, rows.split_off(600), &still)
         .await
         .unwrap();
-    app.resources.import(&import, rows, &still).await.unwrap();
+    app.imports.import(&import, rows, &still).await.unwrap();
     app.resources.put(&put("phrase 2", "later")).await.unwrap();
     let revert = |operation, preview| RevertOperation {
         namespace: namespace(),
@@ -427,29 +427,31 @@ async fn a_whole_operation_is_reverted_but_for_what_changed_since(world: &World)
 
 async fn what_nothing_is_known_of_is_stored_as_what_is_decided_row_by_row(world: &World) {
     let fresh = world.instance().await;
-    let one_by_one = world.in_memory().await;
-    for app in [&fresh, &one_by_one] {
-        let rows = || {
-            let mut rows = many(1_001);
-            for (form, input, choice) in [
-                (Form::Entity, "j. smith", "person:jane"),
-                (Form::Prohibition, "wind down", "delete_fund"),
-            ] {
-                let correction = choice_correction(form, input, choice);
-                let proposals = correction.effects(&namespace(), None);
-                rows.extend(proposals.into_iter().map(|proposal| Row { line: 9, proposal }));
-            }
-            rows
-        };
-        for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
-            let imported = app
-                .resources
-                .import(&import(mode, ImportAs::Decision), rows(), &still)
-                .await
-                .unwrap();
-            let is_first = mode == Mode::AllOrNothing;
-            assert_eq!(imported.applied, if is_first { 1_003 } else { 0 });
+    let elsewhere = World::sqlite();
+    let one_by_one = elsewhere.instance().await;
+    // In the order in which they are written, so that the revisions are the same.
+    let mut rows = many(1_001);
+    for (form, input, choice) in [
+        (Form::Entity, "j. smith", "person:jane"),
+        (Form::Prohibition, "wind down", "delete_fund"),
+    ] {
+        let correction = choice_correction(form, input, choice);
+        let proposals = correction.effects(&namespace(), None);
+        rows.extend(proposals.into_iter().map(|proposal| Row { line: 9, proposal }));
+    }
+    rows.sort_by_key(|row| row.proposal.key.contest_id());
+    for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
+        let import = import(mode, ImportAs::Decision);
+        let at_once = fresh.imports.import(&import, rows.clone(), &still).await.unwrap();
+        let mut in_parts = 0;
+        // So few rows are decided as any act of a person is.
+        for part in rows.chunks(1_000) {
+            let imported = one_by_one.imports.import(&import, part.to_vec(), &still).await;
+            in_parts += imported.unwrap().applied;
         }
+        let is_first = mode == Mode::AllOrNothing;
+        let applied = if is_first { 1_003 } else { 0 };
+        assert_eq!((at_once.applied, in_parts), (applied, applied));
     }
     // The newest; then one of each kind, with its history.
     assert_eq!(candidates(&fresh).await, candidates(&one_by_one).await);

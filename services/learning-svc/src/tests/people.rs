@@ -250,7 +250,7 @@ fn import() -> Import {
 
 async fn a_refused_revert_lists_every_key_that_changed_again(world: &World) {
     let app = world.instance().await;
-    app.resources
+    app.imports
         .import(&import(), rows("v", &["p", "q", "r"]), &still)
         .await
         .unwrap();
@@ -276,7 +276,7 @@ async fn a_refused_revert_lists_every_key_that_changed_again(world: &World) {
 async fn a_revert_of_an_import_restores_all_it_changed(world: &World) {
     let app = world.instance().await;
     app.resources.put(&put("p", "before")).await.unwrap();
-    app.resources
+    app.imports
         .import(&import(), rows("v", &["p", "q"]), &still)
         .await
         .unwrap();
@@ -369,7 +369,7 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     for n in 0..5 {
         app.resources.put(&put(&format!("p{n}"), "v")).await.unwrap();
     }
-    app.resources
+    app.imports
         .import(&import(), rows("w", &["p0", "p1"]), &still)
         .await
         .unwrap();

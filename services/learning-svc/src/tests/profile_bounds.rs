@@ -8,7 +8,7 @@ use emend_core::{
 use emend_serve::auth::Access;
 use futures::future::join_all;
 use jiff::SignedDuration;
-use learning_store::{self};
+use learning_store::profiles::ProfileStore;
 
 use crate::{
     capabilities::Capabilities,
@@ -157,7 +157,7 @@ async fn activities_are_forgotten_once_they_have_been_kept_for_long_enough(world
     let mut worker = Eraser::new(world.store().await, days);
     let kept = async || {
         let store = world.store().await;
-        let profiles = store.profiles().unwrap();
+        let profiles: &dyn ProfileStore = &*store;
         let kept = profiles.activities(&namespace(), &user("ann"), None, 5_000).await;
         kept.unwrap().len()
     };

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use learning_store::{
     actor::Actor,
     contests::{CandidateFilter, CandidatePosition},
-    profiles::{KEPT_ACTIVITIES, StoredProfile, SuggestionRecord},
+    profiles::{KEPT_ACTIVITIES, ProfileStore, StoredProfile, SuggestionRecord},
 };
 use tokio::sync::Semaphore;
 
@@ -438,7 +438,7 @@ async fn activities_are_recorded_once_and_the_oldest_go(world: &World) {
         day += 1_000;
     }
     let store = world.store().await;
-    let profiles = store.profiles().unwrap();
+    let profiles: &dyn ProfileStore = &*store;
     let all = profiles
         .activities(&namespace(), &user("ann"), None, 2 * KEPT_ACTIVITIES)
         .await
@@ -573,7 +573,7 @@ async fn an_erased_user_leaves_nothing(world: &World) {
     }
     one(&app, &erasure(world, "ann")).await;
     let store = world.store().await;
-    let profiles = store.profiles().unwrap();
+    let profiles: &dyn ProfileStore = &*store;
     for (name, activities, suggestions, entries) in [("ann", 0, 0, 0), ("bob", 2, 3, 2)] {
         let whose = (&namespace(), &user(name));
         let done = profiles.activities(whose.0, whose.1, None, 10).await.unwrap();

@@ -386,9 +386,9 @@ async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(w
     one(&app, &block).await;
     let import = super::imports::import(Mode::AllOrNothing, ImportAs::Decision);
     let row = || row("example.org", "block");
-    let imported = app.resources.import(&import, vec![row()], &still).await.unwrap();
+    let imported = app.imports.import(&import, vec![row()], &still).await.unwrap();
     assert_eq!((imported.applied, imported.unchanged), (1, 0));
-    let again = app.resources.import(&import, vec![row()], &still).await.unwrap();
+    let again = app.imports.import(&import, vec![row()], &still).await.unwrap();
     assert_eq!((again.applied, again.unchanged), (0, 1));
     one(&app, &retraction(world, &block, REVIEWER)).await;
     assert_eq!(in_force(&app, "example.org").await.as_deref(), Some("block"));

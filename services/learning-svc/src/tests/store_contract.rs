@@ -6,20 +6,23 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Roles, policy::MAX_SCOPES,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ReporterId, ResourceKey, Revision, Roles,
+    UserId, policy::MAX_SCOPES,
 };
 use emend_store::StoreError;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use learning_store::{
     Store,
     actor::Actor,
     contests::{CandidateFilter, damage::Damage},
+    log::RevisionFilter,
     policies::PolicyKey,
     resources::ResourceWrites,
+    testing::on_all_stores,
 };
 
 use crate::{
-    capabilities::{Capabilities, Parts},
+    capabilities::{CoreCapabilities, Parts},
     decisions::Follower,
     ingest::event::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
@@ -56,9 +59,9 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-fn app(store: &impl Damage) -> Capabilities {
+fn app(store: &impl Damage) -> CoreCapabilities {
     let clock = ManualClock::default().shared();
-    Capabilities::new(Parts::new(
+    CoreCapabilities::new(Parts::new(
         Arc::new(store.clone()),
         Arc::new(Nobody),
         clock,
@@ -114,6 +117,67 @@ async fn of_a_group_only_the_culprit_sees_its_error(store: impl Damage) {
         matches!(results[1], Err(Error::Internal(_))),
         "a defect, and its details are for the log"
     );
+}
+
+async fn what_a_user_had_alone_is_erased_and_in_the_end_the_log_names_a_pseudonym(store: impl Damage) {
+    create_head(&store).await;
+    let app = app(&store);
+    let ann = UserId::parse("ann").unwrap();
+    let own = |order, phrase: &str| {
+        let mut event = event(order, phrase);
+        if let FeedbackChange::Recorded(recorded) = &mut event.change {
+            recorded.effects = correction(phrase).effects(&namespace(), Some(&ann));
+        }
+        event
+    };
+    let erased = IngestEvent {
+        feedback: FeedbackId::none(),
+        change: FeedbackChange::ReporterErased {
+            caller: emend_core::Caller::system(),
+            reporter: ReporterId::parse("ann").unwrap(),
+        },
+        ..event(3, "a")
+    };
+    for event in [own(1, "a"), own(2, "b"), erased, own(2, "late"), event(4, "c")] {
+        app.ingest.apply(&[event]).await.pop().unwrap().unwrap();
+    }
+    let contents = store.contents().await.unwrap();
+    let left: Vec<_> = contents.ballots.iter().map(|ballot| ballot.contest).collect();
+    assert_eq!(left, [key("c").contest_id()], "and what came late is not learned");
+
+    let users = async || {
+        let all = RevisionFilter {
+            namespace: namespace(),
+            kind: None,
+            keys: Vec::new(),
+            operation: None,
+        };
+        let (revisions, _) = store.list_revisions(&all, None, 100).await.unwrap();
+        let changes = revisions.into_iter().flat_map(|revision| revision.changes);
+        let own = changes.filter(|change| change.key.user.is_some());
+        own.map(|change| {
+            (
+                change.key.user == Some(ann.clone()),
+                change.before.is_some(),
+                change.after.is_some(),
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    assert!(!users().await.is_empty() && users().await.iter().all(|(is_ann, ..)| *is_ann));
+    assert_eq!(
+        store.forget_erased(100).await.unwrap(),
+        0,
+        "the deletions have not expired"
+    );
+    store
+        .raise_horizon(SignedDuration::from_hours(1), 0)
+        .await
+        .unwrap();
+    let named = users().await.len();
+    assert_eq!(store.forget_erased(100).await.unwrap(), 2);
+    assert_eq!(users().await, vec![(false, false, false); named]);
+    assert_eq!(store.forget_erased(100).await.unwrap(), 0);
 }
 
 async fn only_the_newest_ballots_are_read_however_many_there_are(store: impl Damage) {
@@ -248,36 +312,8 @@ async fn a_database_that_is_closed_is_unavailable(store: impl Damage) {
     );
 }
 
-/// Runs the suite on each kind of store that can be opened.
-macro_rules! on_all_stores {
-    ($($test:ident),+ $(,)?) => {
-        mod sqlite {
-            use learning_store::testing::TestDatabase;
-            $(#[tokio::test]
-            async fn $test() {
-                let (store, _guard) = TestDatabase::Sqlite.open().await.expect("there is SQLite");
-                super::$test(store).await;
-            })+
-        }
-        mod postgres {
-            use learning_store::testing::TestDatabase;
-            $(#[tokio::test]
-            async fn $test() {
-                if let Some((store, _guard)) = TestDatabase::Postgres.open().await {
-                    super::$test(store).await;
-                }
-            })+
-        }
-        mod memory {
-            $(#[tokio::test]
-            async fn $test() {
-                super::$test(learning_store::memory::MemoryStore::default()).await;
-            })+
-        }
-    };
-}
-
 on_all_stores!(
+    what_a_user_had_alone_is_erased_and_in_the_end_the_log_names_a_pseudonym,
     of_a_group_only_the_culprit_sees_its_error,
     only_the_newest_ballots_are_read_however_many_there_are,
     a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it,

@@ -24,7 +24,7 @@ use learning_store::{
 };
 
 use crate::{
-    capabilities::{Capabilities, Parts},
+    capabilities::{Capabilities, CoreCapabilities, Parts},
     consistency::inconsistencies,
     decisions::{
         Follower,
@@ -44,12 +44,22 @@ impl Follower for NoFollower {
     async fn reached(&self, _revision: Revision) {}
 }
 
-/// The use cases on a store.
-pub(crate) fn app_on(
+/// The use cases that any store is enough for.
+pub(crate) fn core_on(
     store: Arc<dyn learning_store::Store>,
     clock: &ManualClock,
     entropy: &Entropy,
-) -> Capabilities {
+) -> CoreCapabilities {
+    CoreCapabilities::new(Parts::new(
+        store,
+        Arc::new(NoFollower),
+        clock.shared(),
+        entropy.clone(),
+    ))
+}
+
+/// The use cases on a database.
+fn app_on(store: Arc<dyn learning_store::Database>, clock: &ManualClock, entropy: &Entropy) -> Capabilities {
     Capabilities::new(Parts::new(
         store,
         Arc::new(NoFollower),
@@ -90,7 +100,7 @@ impl World {
     }
 
     /// A connection to this database.
-    pub(crate) async fn store(&self) -> Arc<dyn learning_store::Store> {
+    pub(crate) async fn store(&self) -> Arc<dyn learning_store::Database> {
         let store = learning_store::open(&self.url, 2).await.unwrap();
         learning_store::begin_installation(&*store, &self.entropy)
             .await
@@ -101,19 +111,6 @@ impl World {
     /// Another service instance on this database.
     pub(crate) async fn instance(&self) -> Capabilities {
         let store = learning_store::open(&self.url, 4).await.unwrap();
-        learning_store::begin_installation(&*store, &self.entropy)
-            .await
-            .unwrap();
-        app_on(store, &self.clock, &self.entropy)
-    }
-
-    /// An instance on a store in memory, with this world's clock.
-    pub(crate) async fn in_memory(&self) -> Capabilities {
-        let silence = Arc::new(emend_store::simulation::NoInterference);
-        let store = Arc::new(learning_store::memory::MemoryStore::on(
-            self.clock.shared(),
-            silence,
-        ));
         learning_store::begin_installation(&*store, &self.entropy)
             .await
             .unwrap();

@@ -1,8 +1,11 @@
 //! Persistence on SQLite or PostgreSQL: opening, migrations, and the unit of work.
 //!
-//! A [`UnitOfWork`] is one transaction. It offers a repository for each aggregate; these ports, the records that cross them
-//! and their SQL are in the `store` folders of the capabilities. SQL is written once for both databases; what they do
-//! differently is in [`database`]. Another store, `memory`, is for tests; all pass the same suites.
+//! A [`UnitOfWork`] is one transaction, with a repository for each aggregate that deciding touches; a [`WholeUnit`] has those
+//! of everything else besides. Each module has the ports of one aggregate, the records that cross them, and their SQL, which is
+//! written once for both databases; what these do differently is in [`database`].
+//!
+//! A [`Store`] is what ingesting and deciding need; another one, `memory`, is for tests and the simulation, and passes the same
+//! suites. A [`Database`] is a store of everything that the service keeps.
 
 pub mod actor;
 pub mod audit;
@@ -49,16 +52,16 @@ pub use rows::fuzzing;
 use crate::{
     contests::{ContestRepository, ContestStore},
     erasure::{ErasedLog, Erasures},
-    evidence::{EvidenceRepository, EvidenceStore},
+    evidence::{EvidenceRepository, EvidenceStore, RulingRepository},
     ingest::InboxRepository,
     log::{LogRepository, LogStore},
     nodes::{NodeRepository, NodeStore},
     outputs::{
         RatingRepository,
-        improvements::{ImprovementRepository, OutputStore},
+        improvements::{ImprovementRepository, OutputStore, Redactions},
     },
     policies::{PolicyRepository, PolicyStore},
-    profiles::{ProfileRepository, ProfileStore},
+    profiles::{EntryRepository, ProfileRepository, ProfileStore, SuggestionStore},
     resources::{BulkRepository, ResourceRepository},
     standings::StandingStore,
 };
@@ -86,32 +89,44 @@ pub trait UnitOfWork: Send {
     /// Search nodes.
     fn nodes(&mut self) -> &mut dyn NodeRepository;
 
-    /// Ratings; none in a store that knows no ratings.
-    fn ratings(&mut self) -> Option<&mut dyn RatingRepository>;
+    /// Ratings, and what outputs come to.
+    fn ratings(&mut self) -> &mut dyn RatingRepository;
 
-    /// Generated prompts; none in a store that knows no ratings.
-    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository>;
+    /// What of generated prompts was redacted since.
+    fn redactions(&mut self) -> &mut dyn Redactions;
 
-    /// The evidence graph; none in a store that knows no evidence.
-    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository>;
+    /// What decisions come to in the evidence graph.
+    fn rulings(&mut self) -> &mut dyn RulingRepository;
 
-    /// Erased users; none in a store that knows no erasure.
-    fn erasures(&mut self) -> Option<&mut dyn Erasures>;
+    /// The entries of profiles.
+    fn entries(&mut self) -> &mut dyn EntryRepository;
 
-    /// Profiles of users; none in a store that knows no profiles.
-    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository>;
-
-    /// Many new resources at once; none in a store that writes them one by one.
-    fn bulk(&mut self) -> Option<&mut dyn BulkRepository>;
+    /// Erased users.
+    fn erasures(&mut self) -> &mut dyn Erasures;
 
     /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Everything the service needs of its database: units of work, and what is read outside them.
+/// A unit of work on everything that the service stores.
+pub trait WholeUnit: UnitOfWork {
+    /// Generated prompts.
+    fn improvements(&mut self) -> &mut dyn ImprovementRepository;
+
+    /// The evidence graph.
+    fn evidence(&mut self) -> &mut dyn EvidenceRepository;
+
+    /// What users did, and what is suggested to them.
+    fn profiles(&mut self) -> &mut dyn ProfileRepository;
+
+    /// Many new resources at once.
+    fn bulk(&mut self) -> &mut dyn BulkRepository;
+}
+
+/// What ingesting, deciding and streaming need of a database: units of work, and what is read outside them.
 #[async_trait]
 pub trait Store:
-    ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + StandingStore + 'static
+    ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + StandingStore + SuggestionStore + 'static
 {
     /// Begins a unit of work that may write.
     async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
@@ -122,15 +137,6 @@ pub trait Store:
 
     /// How many events are applied in one transaction at most.
     fn group(&self) -> usize;
-
-    /// Prompts and what is said of their outputs; none in a store that knows no ratings.
-    fn outputs(&self) -> Option<&dyn OutputStore>;
-
-    /// The evidence graph; none in a store that knows no evidence.
-    fn evidence(&self) -> Option<&dyn EvidenceStore>;
-
-    /// Profiles of users; none in a store that knows no profiles.
-    fn profiles(&self) -> Option<&dyn ProfileStore>;
 
     /// Everything the store holds, read whole in one consistent state.
     #[cfg(any(test, feature = "simulation"))]
@@ -152,9 +158,22 @@ impl std::fmt::Debug for dyn Store {
     }
 }
 
+/// Everything the service needs of its database.
+#[async_trait]
+pub trait Database: Store + EvidenceStore + OutputStore + ProfileStore {
+    /// Begins a unit of work on everything, which may write.
+    async fn begin_whole(&self) -> Result<Box<dyn WholeUnit>, StoreError>;
+}
+
+impl std::fmt::Debug for dyn Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Database")
+    }
+}
+
 /// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections
 /// (PostgreSQL).
-pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn Store>, StoreError> {
+pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn Database>, StoreError> {
     Ok(Arc::new(SqlStore::open(database, connections).await?))
 }
 

@@ -71,6 +71,42 @@ macro_rules! on_both {
 }
 pub use crate::on_both;
 
+/// Runs each of these tests on both databases and on the store in memory.
+#[macro_export]
+macro_rules! on_all_stores {
+    ($($test:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    let opened = $crate::testing::TestDatabase::Sqlite.open().await;
+                    let (store, _guard) = opened.expect("there is SQLite");
+                    super::$test(store).await;
+                }
+            )+
+        }
+        mod postgres {
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    if let Some((store, _guard)) = $crate::testing::TestDatabase::Postgres.open().await {
+                        super::$test(store).await;
+                    }
+                }
+            )+
+        }
+        mod memory {
+            $(
+                #[tokio::test]
+                async fn $test() {
+                    super::$test($crate::memory::MemoryStore::default()).await;
+                }
+            )+
+        }
+    };
+}
+pub use crate::on_all_stores;
+
 impl SqlStore {
     /// How the database executes a statement of a unit of work, a step a line.
     pub async fn plan(&self, statement: Statement) -> String {

@@ -11,20 +11,20 @@ use emend_store::{
 use jiff::Timestamp;
 
 use crate::{
-    Store, UnitOfWork,
+    Database, Store, UnitOfWork, WholeUnit,
     contests::ContestRepository,
     database::{self, SqlStore},
     erasure::Erasures,
-    evidence::{EvidenceRepository, EvidenceStore},
+    evidence::{EvidenceRepository, RulingRepository},
     ingest::InboxRepository,
     log::LogRepository,
     nodes::NodeRepository,
     outputs::{
         RatingRepository,
-        improvements::{ImprovementRepository, OutputStore},
+        improvements::{ImprovementRepository, Redactions},
     },
     policies::PolicyRepository,
-    profiles::{ProfileRepository, ProfileStore},
+    profiles::{EntryRepository, ProfileRepository},
     resources::{BulkRepository, ResourceRepository},
 };
 
@@ -251,28 +251,24 @@ impl UnitOfWork for Work {
         self
     }
 
-    fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
-        Some(self)
+    fn ratings(&mut self) -> &mut dyn RatingRepository {
+        self
     }
 
-    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository> {
-        Some(self)
+    fn redactions(&mut self) -> &mut dyn Redactions {
+        self
     }
 
-    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository> {
-        Some(self)
+    fn rulings(&mut self) -> &mut dyn RulingRepository {
+        self
     }
 
-    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
-        Some(self)
+    fn entries(&mut self) -> &mut dyn EntryRepository {
+        self
     }
 
-    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
-        Some(self)
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn BulkRepository> {
-        Some(self)
+    fn erasures(&mut self) -> &mut dyn Erasures {
+        self
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
@@ -283,6 +279,31 @@ impl UnitOfWork for Work {
             );
         }
         self.transaction.commit().await
+    }
+}
+
+impl WholeUnit for Work {
+    fn improvements(&mut self) -> &mut dyn ImprovementRepository {
+        self
+    }
+
+    fn evidence(&mut self) -> &mut dyn EvidenceRepository {
+        self
+    }
+
+    fn profiles(&mut self) -> &mut dyn ProfileRepository {
+        self
+    }
+
+    fn bulk(&mut self) -> &mut dyn BulkRepository {
+        self
+    }
+}
+
+#[async_trait]
+impl Database for SqlStore {
+    async fn begin_whole(&self) -> Result<Box<dyn WholeUnit>> {
+        Ok(Box::new(Work::begin(self).await?))
     }
 }
 
@@ -298,18 +319,6 @@ impl Store for SqlStore {
 
     fn group(&self) -> usize {
         database::group(self.dialect())
-    }
-
-    fn outputs(&self) -> Option<&dyn OutputStore> {
-        Some(self)
-    }
-
-    fn evidence(&self) -> Option<&dyn EvidenceStore> {
-        Some(self)
-    }
-
-    fn profiles(&self) -> Option<&dyn ProfileStore> {
-        Some(self)
     }
 
     #[cfg(any(test, feature = "simulation"))]

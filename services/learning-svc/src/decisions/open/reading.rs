@@ -34,10 +34,10 @@ impl OpenContests {
             .values()
             .filter(|working| working.state.target == Target::Unknown);
         let unknown: Vec<&ResourceKey> = unknown.map(|working| &working.before.row.key).collect();
-        let (Some(evidence), false) = (tx.evidence(), unknown.is_empty()) else {
+        if unknown.is_empty() {
             return Ok(());
-        };
-        for (contest, target) in evidence.known_targets(&unknown).await? {
+        }
+        for (contest, target) in tx.rulings().known_targets(&unknown).await? {
             if let Some(working) = self.contests.get_mut(&contest) {
                 working.state.target = target;
             }
@@ -92,9 +92,10 @@ impl OpenContests {
         let windows: Vec<(ContestId, WindowPolicy)> = windows
             .map(|(contest, working)| (*contest, self.policy(&working.state.key).window))
             .collect();
-        let (Some(ratings), false) = (tx.ratings(), windows.is_empty()) else {
+        if windows.is_empty() {
             return Ok(());
-        };
+        }
+        let stored = tx.ratings();
         let RatingsAhead {
             known,
             voters,
@@ -102,7 +103,7 @@ impl OpenContests {
         } = ahead;
         let classes = [RatingClass::Good, RatingClass::Bad];
         let about: Vec<(ContestId, RatedId)> = outputs.keys().copied().collect();
-        for (contest, output) in ratings.outputs(&about).await? {
+        for (contest, output) in stored.outputs(&about).await? {
             self.add_output(contest, output);
         }
         // Of the newest of a class, those that the events are about may leave it.
@@ -130,7 +131,7 @@ impl OpenContests {
         }
         let rooms: HashMap<ContestId, WindowPolicy> = windows.into_iter().collect();
         let mut shown: HashMap<(ContestId, RatingClass), u32> = HashMap::new();
-        let mut newest = ratings.newest_outputs(&newest).await?;
+        let mut newest = stored.newest_outputs(&newest).await?;
         newest.sort_unstable_by_key(|(_, output)| Reverse(output.place));
         for (contest, output) in newest {
             let (Some(class), Some(window)) = (output.class(), rooms.get(&contest)) else {
@@ -149,15 +150,15 @@ impl OpenContests {
             });
             self.add_output(contest, output);
         }
-        for (contest, rated) in ratings.of_outputs(&examples, max_text_chars).await? {
+        for (contest, rated) in stored.of_outputs(&examples, max_text_chars).await? {
             self.add_rating(contest, rated);
         }
         // What was known before the contests were locked says nothing of which are live: those come first, read under the locks.
         let known = known
             .into_iter()
             .map(|(contest, rated)| (contest, Rated { live: false, ..rated }));
-        let of_voters = ratings.of_voters(&voters, max_text_chars).await?;
-        for (contest, rated) in of_voters.into_iter().chain(known) {
+        let by_voters = stored.of_voters(&voters, max_text_chars).await?;
+        for (contest, rated) in by_voters.into_iter().chain(known) {
             self.add_rating(contest, rated);
         }
         Ok(())

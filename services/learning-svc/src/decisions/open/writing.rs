@@ -40,16 +40,16 @@ impl OpenContests {
         tx.contests().save_votes(&self.votes).await?;
         tx.inbox().save_marks(&self.marks).await?;
         let ratings = self.rating_writes();
-        if let (Some(repository), false) = (tx.ratings(), ratings == RatingWrites::default()) {
-            repository.save(&ratings).await?;
+        if ratings != RatingWrites::default() {
+            tx.ratings().save(&ratings).await?;
         }
         let rules = self.read_contests(|working| working.resource_changed, evidence::changed_rules);
         // A newer ruling may say the same: then it is another that is in force.
         let rulings = self.read_contests(|working| working.decided, evidence::ruling);
         let is_about_evidence = !(rules.is_empty() && rulings.is_empty());
-        if let (Some(evidence), true) = (tx.evidence(), is_about_evidence) {
-            evidence.note_rules(&rules).await?;
-            evidence.save_rulings(&rulings).await?;
+        if is_about_evidence {
+            tx.rulings().note_rules(&rules).await?;
+            tx.rulings().save_rulings(&rulings).await?;
         }
         fail_points::VOTES_WRITTEN.pass();
 
@@ -77,8 +77,8 @@ impl OpenContests {
         tx.log().append(&log).await?;
         let counts = tx.resources().save(&resources).await?;
         tx.inbox().save(&applied).await?;
-        if let (Some(evidence), false) = (tx.evidence(), evidence_events.is_empty()) {
-            evidence.save_events(&evidence_events).await?;
+        if !evidence_events.is_empty() {
+            tx.rulings().save_events(&evidence_events).await?;
         }
         if count > 0 {
             fail_points::REVISIONS_WRITTEN.pass();

@@ -195,7 +195,7 @@ async fn an_import_fails_when_its_caller_loses_the_right_to_import() {
         let caller = Caller::parse("client").unwrap();
         let app = served.handle.capabilities();
         let imported = import::run(
-            &app.resources,
+            &app.imports,
             &import::Slots::new(1 << 20),
             (&caller, &access),
             rows,

@@ -31,9 +31,8 @@ use tonic::Status;
 use crate::{
     failure::{refused, subject},
     resources::{
-        Resources,
         grpc::parse,
-        import::{Import, ImportAs, Imported, Mode, PART, Row, RowError, Said, Settled},
+        import::{Import, ImportAs, Imported, Imports, Mode, PART, Row, RowError, Said, Settled},
     },
     roles,
 };
@@ -111,14 +110,14 @@ fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<
 
 /// Reads and runs an import.
 pub(crate) async fn run(
-    resources: &Resources,
+    imports: &Imports,
     slots: &Slots,
     (caller, access): (&Caller, &Access),
     messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
 ) -> Result<pb::ImportResourcesResponse, Error> {
     let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
-    let operation = resources.new_operation();
+    let operation = imports.new_operation();
     let Some(Message::Header(header)) = next(&mut messages, Mode::AllOrNothing)
         .await?
         .and_then(|first| first.message)
@@ -151,7 +150,7 @@ pub(crate) async fn run(
             if upload.rejected > 0 {
                 return Err(upload.refusal());
             }
-            resources.import(&import, settled, &may).await?
+            imports.import(&import, settled, &may).await?
         }
         Mode::SkipInvalid => {
             let mut imported = Imported::default();
@@ -159,14 +158,14 @@ pub(crate) async fn run(
                 let settled = upload.settle(rows);
                 // The next part is read while this one is written.
                 let (done, next) = futures::join!(
-                    resources.import_part(&import, settled, &may),
+                    imports.import_part(&import, settled, &may),
                     upload.read(&mut messages, &may_take)
                 );
                 imported.add(done?);
                 upload.report(std::mem::take(&mut imported.refused));
                 rows = next?;
             }
-            resources.decisions.publish(imported.last).await;
+            imports.publish(imported.last).await;
             imported
         }
     };

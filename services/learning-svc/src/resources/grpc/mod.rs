@@ -29,6 +29,7 @@ use crate::{
     },
     resources::{
         Resources,
+        import::Imports,
         queue::WriteQueue,
         write::{Delete, Put, PutResource},
     },
@@ -42,23 +43,29 @@ pub(crate) mod read;
 /// Serves the read model and the use cases.
 #[derive(Clone)]
 pub struct ResourceHandler {
-    resources: Resources,
     log: Log,
     writes: WriteQueue,
     stream: Stream,
-    imports: import::Slots,
+    imports: Imports,
+    slots: import::Slots,
 }
 
 impl ResourceHandler {
-    /// Reads from `stream` and writes with `resources`, whose lifecycle owns what commits; the rows of one import take at most
-    /// `import_bytes` of memory.
-    pub fn new(resources: Resources, log: Log, stream: Stream, import_bytes: usize) -> Self {
+    /// Reads from `stream` and writes with `resources`, whose lifecycle owns what commits, and with `imports`, each of whose rows
+    /// take at most `import_bytes` of memory.
+    pub fn new(
+        resources: &Resources,
+        imports: Imports,
+        log: Log,
+        stream: Stream,
+        import_bytes: usize,
+    ) -> Self {
         Self {
-            writes: WriteQueue::start(&resources),
-            resources,
+            writes: WriteQueue::start(resources),
             log,
             stream,
-            imports: import::Slots::new(import_bytes),
+            imports,
+            slots: import::Slots::new(import_bytes),
         }
     }
 }
@@ -125,7 +132,7 @@ impl ResourceService for ResourceHandler {
         let caller = caller_of(&request);
         let access = Access::of(&request);
         let who = (&caller, &access);
-        let response = import::run(&self.resources, &self.imports, who, request.into_inner()).await?;
+        let response = import::run(&self.imports, &self.slots, who, request.into_inner()).await?;
         Ok(Response::new(response))
     }
 

@@ -12,7 +12,7 @@ use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
 use learning_store::{
-    UnitOfWork, conflict,
+    UnitOfWork, WholeUnit, conflict,
     contests::{KeptCandidate, TransitionWrite},
     log::{LogWrites, RevisionWrite},
     policies::PolicyKey,
@@ -37,7 +37,7 @@ pub(super) struct Fresh {
 
 /// Divides rows, which are in order of their contests, into those whose keys nothing is known of and the others.
 pub(super) async fn divide<'r>(
-    tx: &mut dyn UnitOfWork,
+    tx: &mut dyn WholeUnit,
     import: &Import,
     attribution: &Attribution,
     rows: &'r [Keyed],
@@ -51,12 +51,12 @@ pub(super) async fn divide<'r>(
         ImportAs::Decision => rows.iter().partition(of_few_words),
         ImportAs::Votes => (Vec::new(), rows.iter().collect()),
     };
-    let (Some(bulk), false) = (tx.bulk(), fresh.is_empty()) else {
-        return Ok((Fresh::default(), rows.iter().collect()));
-    };
+    if fresh.is_empty() {
+        return Ok((Fresh::default(), others));
+    }
     let ids: Vec<_> = fresh.iter().map(|row| row.contest).collect();
-    let known = bulk.known(&ids).await?;
-    let decided_at = bulk.now().await?;
+    let known = tx.bulk().known(&ids).await?;
+    let decided_at = tx.bulk().now().await?;
     let mut kinds: Vec<Kind> = fresh.iter().map(|row| row.row.proposal.key.kind).collect();
     kinds.sort_unstable_by_key(|kind| kind.number());
     kinds.dedup();
@@ -160,20 +160,19 @@ impl Fresh {
     }
 
     /// Creates the contests, which locks them.
-    pub(super) async fn create(&self, tx: &mut dyn UnitOfWork) -> Result<(), StoreError> {
-        match tx.bulk() {
-            Some(bulk) if !self.rows.is_empty() => {
-                bulk.create(&self.rows, &self.kinds, self.decided_at, self.created_at)
-                    .await
-            }
-            _ => Ok(()),
+    pub(super) async fn create(&self, tx: &mut dyn WholeUnit) -> Result<(), StoreError> {
+        if self.rows.is_empty() {
+            return Ok(());
         }
+        tx.bulk()
+            .create(&self.rows, &self.kinds, self.decided_at, self.created_at)
+            .await
     }
 
     /// Writes everything else, with the head locked.
     pub(super) async fn save(
         &self,
-        tx: &mut dyn UnitOfWork,
+        tx: &mut dyn WholeUnit,
         attribution: &Attribution,
     ) -> Result<Imported, StoreError> {
         if self.rows.is_empty() {
@@ -196,10 +195,9 @@ impl Fresh {
             committed_at: numbers.committed_at,
         };
         tx.log().append(&log).await?;
-        if let Some(bulk) = tx.bulk() {
-            bulk.save(&self.rows, &self.kinds, numbers.first(), numbers.committed_at)
-                .await?;
-        }
+        tx.bulk()
+            .save(&self.rows, &self.kinds, numbers.first(), numbers.committed_at)
+            .await?;
         let mut counts: BTreeMap<PolicyKey, i64> = BTreeMap::new();
         for row in &self.rows {
             *counts.entry(PolicyKey::of(&row.key)).or_default() += 1;

@@ -13,6 +13,7 @@ use crate::{
     contests::{damage::Damage, fixtures::store_empty},
     ingest::{Mark, Marks},
     policies::{PolicyKey, PolicyWrite},
+    testing::on_all_stores,
 };
 
 async fn create_head(store: &impl Store) {
@@ -158,35 +159,6 @@ async fn marks_are_seen_and_kept_once(store: impl Damage) {
         HashMap::from([(feedback, roles(&["reporter", "reviewer"]))])
     );
     assert_eq!(seen.redacted, [other]);
-}
-
-/// Runs the suite on each kind of store that can be opened.
-macro_rules! on_all_stores {
-    ($($test:ident),+ $(,)?) => {
-        mod sqlite {
-            use crate::testing::TestDatabase;
-            $(#[tokio::test]
-            async fn $test() {
-                let (store, _guard) = TestDatabase::Sqlite.open().await.expect("there is SQLite");
-                super::$test(store).await;
-            })+
-        }
-        mod postgres {
-            use crate::testing::TestDatabase;
-            $(#[tokio::test]
-            async fn $test() {
-                if let Some((store, _guard)) = TestDatabase::Postgres.open().await {
-                    super::$test(store).await;
-                }
-            })+
-        }
-        mod memory {
-            $(#[tokio::test]
-            async fn $test() {
-                super::$test(crate::memory::MemoryStore::default()).await;
-            })+
-        }
-    };
 }
 
 on_all_stores!(

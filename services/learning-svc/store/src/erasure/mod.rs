@@ -27,6 +27,9 @@ pub trait Erasures: Send {
         limit: u32,
     ) -> Result<Vec<ResourceKey>>;
 
+    /// Deletes everything that a user did, as far as it was recorded.
+    async fn forget_activities(&mut self, namespace: &Namespace, user: &UserId) -> Result<()>;
+
     /// Deletes contests with everything proposed in them. Their changes stay in the log; `pseudonym` takes the user's
     /// place there once the deletions have expired.
     async fn erase(&mut self, contests: &[ContestId], pseudonym: &UserId) -> Result<()>;

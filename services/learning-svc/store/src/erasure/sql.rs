@@ -79,6 +79,14 @@ impl Erasures for Work {
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 
+    async fn forget_activities(&mut self, namespace: &Namespace, user: &UserId) -> Result<()> {
+        let mut query = Statement::new("DELETE FROM activities WHERE namespace = ");
+        query.push_bind(namespace.as_str());
+        query.push(" AND user_id = ").push_bind(user.as_str());
+        self.run(query).await?;
+        Ok(())
+    }
+
     async fn erase(&mut self, contests: &[ContestId], pseudonym: &UserId) -> Result<()> {
         for contests in batches(contests) {
             let keys = contests.iter().map(|id| self.keys.contest(*id));

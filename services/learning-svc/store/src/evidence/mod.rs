@@ -106,7 +106,11 @@ pub trait EvidenceRepository: Derivations + TrustFiles + Send {
         batch: &DeletionBatch,
         by: &By,
     ) -> Result<Vec<EvidenceId>>;
+}
 
+/// What decisions come to in the evidence graph, in a unit of work.
+#[async_trait]
+pub trait RulingRepository: Send {
     /// What is known of the claims and edges that these contests are about; nothing of a contest whose target is not known.
     async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>>;
 

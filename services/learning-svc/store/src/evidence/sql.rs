@@ -13,7 +13,8 @@ use emend_store::sql::Statement;
 use crate::{
     batches::batches,
     evidence::{
-        DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingWrite, deletes_sql,
+        DeletionBatch, EventWrite, EvidenceAction, EvidenceRepository, RulingRepository, RulingWrite,
+        deletes_sql,
         disagreements::Disagreement,
         graph::{By, Upsert, Upserted},
         rows::reversed,
@@ -43,7 +44,10 @@ impl EvidenceRepository for Work {
     ) -> Result<Vec<EvidenceId>> {
         deletes_sql::delete(self, namespace, batch, by).await
     }
+}
 
+#[async_trait]
+impl RulingRepository for Work {
     async fn known_targets(&mut self, keys: &[&ResourceKey]) -> Result<HashMap<ContestId, Target>> {
         let mut known = HashMap::new();
         for (kind, find) in [(Kind::ClaimState, KNOWN_CLAIMS), (Kind::EdgeLabel, KNOWN_EDGES)] {
@@ -55,17 +59,17 @@ impl EvidenceRepository for Work {
                     .map(|(namespace, target, given)| {
                         // Nobody corrects a citation.
                         let is_citation = *given == EdgeRelation::Cites.number();
-                        let of = if is_citation {
+                        let found = if is_citation {
                             Target::NotCorrectable
                         } else {
                             Target::Known
                         };
-                        ((namespace.as_str(), target.as_str()), of)
+                        ((namespace.as_str(), target.as_str()), found)
                     })
                     .collect();
                 known.extend(of_kind.iter().filter_map(|key| {
-                    let of = found.get(&(key.namespace.as_str(), key.key.as_str()))?;
-                    Some((key.contest_id(), *of))
+                    let target = found.get(&(key.namespace.as_str(), key.key.as_str()))?;
+                    Some((key.contest_id(), *target))
                 }));
             }
         }
@@ -73,12 +77,12 @@ impl EvidenceRepository for Work {
     }
 
     async fn save_rulings(&mut self, rulings: &[RulingWrite]) -> Result<()> {
-        let of =
+        let about =
             |kind| -> Vec<&RulingWrite> { rulings.iter().filter(|ruling| ruling.key.kind == kind).collect() };
-        for rulings in batches(&of(Kind::ClaimState)) {
+        for rulings in batches(&about(Kind::ClaimState)) {
             self.rule(CLAIMS_RULED, rulings).await?;
         }
-        for rulings in batches(&of(Kind::EdgeLabel)) {
+        for rulings in batches(&about(Kind::EdgeLabel)) {
             // Claims before edges, as in an upsert.
             self.rule(CLAIMS_OF_EDGES, rulings).await?;
             self.rule(EDGES_RULED, rulings).await?;

@@ -1,5 +1,7 @@
 //! Rows of the log, and how each becomes a value the rules know.
 
+use std::fmt;
+
 use bytes::Bytes;
 use emend_core::{Epoch, InstallationId, OperationId, ResourceValue, Revision, decide::Cause};
 use emend_store::{CorruptRow, StoreError};
@@ -159,36 +161,69 @@ pub(crate) struct LoggedChangeRow {
 }
 
 impl LoggedChangeRow {
+    /// The revision and when it was committed; none where the head joins with no revision, after the last.
+    pub(crate) fn place(&self) -> Result<Option<(i64, i64)>, StoreError> {
+        let Some(revision) = self.revision else {
+            return Ok(None);
+        };
+        let committed_at = self.committed_at;
+        let committed_at = committed_at.ok_or_else(|| missing("revisions", "committed_at", revision))?;
+        Ok(Some((revision, committed_at)))
+    }
+
     /// A change that a resource comes from, which has a value.
     pub(crate) fn parse_resource(self) -> Result<LoggedChange, StoreError> {
-        let contest = self.contest.unwrap_or_default();
+        let contest = self.contest;
         let change = self.parse()?;
         if change.value.is_none() {
             let why = "it is neither here nor in the log";
-            return Err(CorruptRow::new("resources", "value", contest, why).into());
+            return Err(CorruptRow::new("resources", "value", StoredKey(contest), why).into());
         }
         Ok(change)
     }
 
     pub(crate) fn parse(self) -> Result<LoggedChange, StoreError> {
-        let contest = self.contest.unwrap_or_default();
-        let revision = self.revision.unwrap_or_default();
-        let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
-        let no_contest = || CorruptRow::new("contests", "contest", contest, "the row is missing");
+        let contest = StoredKey(self.contest);
+        let revision = self
+            .revision
+            .ok_or_else(|| missing("changes", "revision", contest))?;
+        let of_contest = |column| move || missing("contests", column, contest);
+        let of_revision = |column| move || missing("revisions", column, revision);
         Ok(LoggedChange {
             revision,
-            namespace: self.namespace.ok_or_else(no_contest)?,
-            kind: self.kind.ok_or_else(no_contest)?,
-            key: self.key.ok_or_else(no_contest)?,
-            qualifier: self.qualifier.ok_or_else(no_contest)?,
-            user_id: self.user_id.ok_or_else(no_contest)?,
-            committed_at: self.committed_at.ok_or_else(missing)?,
-            cause: self.cause.ok_or_else(missing)?,
+            namespace: self.namespace.ok_or_else(of_contest("namespace"))?,
+            kind: self.kind.ok_or_else(of_contest("kind"))?,
+            key: self.key.ok_or_else(of_contest("key"))?,
+            qualifier: self.qualifier.ok_or_else(of_contest("qualifier"))?,
+            user_id: self.user_id.ok_or_else(of_contest("user_id"))?,
+            committed_at: self.committed_at.ok_or_else(of_revision("committed_at"))?,
+            cause: self.cause.ok_or_else(of_revision("cause"))?,
             value: self.value.map(Bytes::from),
-            checksum: self.value_checksum.ok_or_else(missing)?.cast_unsigned(),
+            checksum: self
+                .value_checksum
+                .ok_or_else(|| missing("changes", "value_checksum", contest))?
+                .cast_unsigned(),
             feedback_received_at: self.feedback_received_at.unwrap_or(0),
             traceparent: self.traceparent.unwrap_or_default(),
         })
+    }
+}
+
+/// The error for a column without the value that it always has.
+fn missing(table: &'static str, column: &'static str, id: impl fmt::Display) -> CorruptRow {
+    CorruptRow::new(table, column, id, "is missing")
+}
+
+/// The database's key of a contest, for errors.
+#[derive(Clone, Copy)]
+struct StoredKey(Option<i64>);
+
+impl fmt::Display for StoredKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(contest) => contest.fmt(f),
+            None => f.write_str("unknown"),
+        }
     }
 }
 
@@ -200,4 +235,83 @@ pub(crate) struct LogRow {
     pub head: HeadRow,
     #[sqlx(flatten)]
     pub change: LoggedChangeRow,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> LoggedChangeRow {
+        LoggedChangeRow {
+            contest: Some(7),
+            revision: Some(3),
+            committed_at: Some(1),
+            cause: Some(1),
+            namespace: Some("funds".to_owned()),
+            kind: Some(1),
+            key: Some("k".to_owned()),
+            qualifier: Some(String::new()),
+            user_id: Some(String::new()),
+            value: None,
+            value_checksum: Some(0),
+            feedback_received_at: None,
+            traceparent: None,
+        }
+    }
+
+    #[test]
+    fn only_no_revision_at_all_is_no_place_and_a_revision_without_its_time_is_corrupt() {
+        let row = LoggedChangeRow {
+            revision: None,
+            committed_at: None,
+            ..row()
+        };
+        assert_eq!(row.place().unwrap(), None);
+        let row = LoggedChangeRow {
+            revision: Some(3),
+            ..row
+        };
+        let told = row.place().unwrap_err().to_string();
+        assert!(
+            told.contains("revisions") && told.contains("committed_at"),
+            "{told}"
+        );
+        let row = LoggedChangeRow {
+            committed_at: Some(5),
+            ..row
+        };
+        assert_eq!(row.place().unwrap(), Some((3, 5)));
+    }
+
+    #[test]
+    fn a_missing_value_is_a_corrupt_row_that_names_table_column_and_id() {
+        assert_eq!(row().parse().unwrap().revision, 3);
+        let cases: [(fn(&mut LoggedChangeRow), [&str; 3]); 6] = [
+            (|row| row.revision = None, ["changes", "revision", "7"]),
+            (
+                |row| row.value_checksum = None,
+                ["changes", "value_checksum", "7"],
+            ),
+            (|row| row.committed_at = None, ["revisions", "committed_at", "3"]),
+            (|row| row.cause = None, ["revisions", "cause", "3"]),
+            (|row| row.namespace = None, ["contests", "namespace", "7"]),
+            (
+                |row| (row.contest, row.key) = (None, None),
+                ["contests", "key", "unknown"],
+            ),
+        ];
+        for (damage, named) in cases {
+            let mut row = row();
+            damage(&mut row);
+            let error = row.parse().unwrap_err();
+            let StoreError::Corrupt(corrupt) = &error else {
+                panic!("{error:?}")
+            };
+            let told = corrupt.to_string();
+            assert!(
+                named.iter().all(|name| told.contains(name)),
+                "{named:?} in {told}"
+            );
+        }
+    }
 }

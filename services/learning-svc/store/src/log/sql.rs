@@ -291,7 +291,7 @@ impl LogStore for SqlStore {
                     is_full: false,
                 }),
             };
-            let (Some(found), Some(committed_at)) = (row.change.revision, row.change.committed_at) else {
+            let Some((found, committed_at)) = row.change.place()? else {
                 continue;
             };
             if found == revision {

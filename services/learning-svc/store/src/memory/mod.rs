@@ -5,8 +5,11 @@
 //! work wrote ([`tables`]), and rows are locked until the unit of work ends ([`locks`]). Before and after every call an
 //! [`Interference`] may let time pass, fail it, or lose its answer. It must know nothing of schedules.
 
+mod decided;
+mod erasure;
 mod locks;
 mod log;
+mod ratings;
 mod reads;
 mod tables;
 mod work;

@@ -6,16 +6,16 @@ use std::{
 };
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use emend_core::{
     Ballot, CandidateId, Cause, ContestId, FeedbackId, Kind, Namespace, Revision, Status,
     digest::value_checksum,
 };
 use emend_store::Connections;
-use jiff::SignedDuration;
 
 use super::{
     MemoryStore, Result, State,
-    tables::{Tables, timestamp, value},
+    tables::{Tables, kept_value, timestamp},
     work::Work,
 };
 use crate::{
@@ -25,12 +25,8 @@ use crate::{
         CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, Place,
         ToReevaluate, TransitionWrite,
     },
-    erasure::ErasedLog,
-    evidence::EvidenceStore,
     log::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
-    outputs::improvements::OutputStore,
     policies::{PolicyKey, PolicyStore, StoredPolicy},
-    profiles::ProfileStore,
     standings::{StandingStore, Supported},
 };
 
@@ -202,22 +198,6 @@ impl PolicyStore for MemoryStore {
     }
 }
 
-/// This store knows no erasure.
-#[async_trait]
-impl ErasedLog for MemoryStore {
-    async fn forget_erased(&self, _limit: u32) -> Result<u64> {
-        Ok(0)
-    }
-
-    async fn forget_activities(&self, _age: SignedDuration, _limit: u32) -> Result<u64> {
-        Ok(0)
-    }
-
-    async fn clean_files(&self) -> Result<bool> {
-        Ok(true)
-    }
-}
-
 /// This store is asked for no standings.
 #[async_trait]
 impl StandingStore for MemoryStore {
@@ -238,18 +218,6 @@ impl Store for MemoryStore {
 
     fn group(&self) -> usize {
         64
-    }
-
-    fn outputs(&self) -> Option<&dyn OutputStore> {
-        None
-    }
-
-    fn evidence(&self) -> Option<&dyn EvidenceStore> {
-        None
-    }
-
-    fn profiles(&self) -> Option<&dyn ProfileStore> {
-        None
     }
 
     async fn contents(&self) -> Result<Contents> {
@@ -327,17 +295,13 @@ fn changes_of(tables: &Tables, revision: Revision) -> Vec<&ChangeWrite> {
 
 fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
     let contest = change.key.contest_id();
-    let parsed = |bytes: Option<&[u8]>| {
-        bytes
-            .map(|bytes| value(Some(bytes), "changes", contest))
-            .transpose()
-    };
+    let parsed = |bytes: Option<&[u8]>| kept_value(bytes, "changes", contest);
     let trigger = change.trigger.as_ref();
     Ok(ChangeRecord {
         key: change.key.clone(),
         before: parsed(change.before.as_deref())?,
         after: parsed(change.value.as_deref())?,
-        is_dropped: false,
+        is_dropped: change.value.as_ref().is_some_and(Bytes::is_empty),
         checksum: change.value.as_deref().map_or(0, value_checksum),
         candidate: change.candidate.map(|id| id.to_string()).unwrap_or_default(),
         feedback: trigger

@@ -6,27 +6,30 @@
 use std::{collections::HashMap, sync::Arc};
 
 use emend_core::{
-    AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
-    ResourceValue, Revision, Target,
+    AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, OutputTally, Policy,
+    RatedId, ResourceKey, ResourceValue, Revision, Target, UserId,
     contest::{CurrentResource, Versions},
     digest::value_checksum,
+    voter::VoterKey,
 };
 use emend_store::{
     CorruptRow,
     simulation::{conflict, unique_violation},
 };
 use emend_stream::log::{Head, LoggedChange, LoggedRevision};
-use imbl::{OrdMap, OrdSet};
+use imbl::{OrdMap, OrdSet, Vector};
 use jiff::Timestamp;
 
-use super::Result;
+use super::{Result, erasure::ErasedContest};
 use crate::{
     contests::{
         BallotDetails, CandidateRecord, CandidateWrite, LockedContest, NewBallot, StoredContest,
         TransitionWrite, VoteWrites,
     },
+    evidence::EventWrite,
     ingest::{InboxWrite, Mark, Marks},
     log::{ChangeWrite, LogWrites, RevisionWrite},
+    outputs::{NewRating, RatingWrites},
     policies::{PolicyKey, PolicyWrite, StoredPolicy},
     resources::{ResourceWrite, ResourceWrites},
 };
@@ -54,6 +57,14 @@ pub(super) struct Tables {
     pub(super) inbox: OrdMap<EventId, InboxWrite>,
     pub(super) retraction_marks: OrdMap<FeedbackId, Mark>,
     pub(super) redaction_marks: OrdMap<FeedbackId, Mark>,
+    pub(super) ratings: OrdMap<FeedbackId, NewRating>,
+    /// What outputs come to.
+    pub(super) outputs: OrdMap<(ContestId, RatedId), OutputTally>,
+    /// What was done to evidence.
+    pub(super) events: Vector<Arc<EventWrite>>,
+    /// Erased voters, each with its newest erasure.
+    pub(super) erased: OrdMap<VoterKey, AcceptOrder>,
+    pub(super) erased_contests: OrdMap<ContestId, ErasedContest>,
     /// Contests whose candidates can't be read.
     pub(super) corrupt: OrdSet<ContestId>,
 }
@@ -82,6 +93,10 @@ pub(super) enum Write {
     Resources(Arc<ResourceWrites>),
     Inbox(Arc<[InboxWrite]>),
     Policy(Box<PolicyWrite>),
+    Ratings(Arc<RatingWrites>),
+    Events(Arc<[EventWrite]>),
+    Erased(VoterKey, AcceptOrder),
+    Erase(Arc<[ContestId]>, UserId),
 }
 
 impl Tables {
@@ -96,20 +111,23 @@ impl Tables {
         match write {
             Write::Contests(keys) => {
                 for key in keys {
-                    let row = ContestRow {
-                        key: key.clone(),
-                        pinned: false,
-                        highest_accept_order: AcceptOrder(0),
-                        policy_version: 0,
-                        pending: false,
-                        target: Target::at_first(key.kind),
-                        versions: Versions::default(),
-                    };
-                    self.contests.entry(key.contest_id()).or_insert(row);
+                    let contest = self.contests.entry(key.contest_id());
+                    contest.or_insert_with(|| ContestRow::first(key));
                 }
                 Ok(())
             }
             Write::Votes(writes) => self.write_votes(writes, forgetful),
+            Write::Ratings(writes) => self.write_ratings(writes),
+            Write::Events(events) => {
+                self.events.extend(events.iter().cloned().map(Arc::new));
+                Ok(())
+            }
+            Write::Erased(voter, order) => {
+                let newest = self.erased.entry(*voter).or_insert(*order);
+                *newest = (*newest).max(*order);
+                Ok(())
+            }
+            Write::Erase(contests, pseudonym) => self.erase(contests, pseudonym),
             Write::Head(by) => {
                 let mut head = self.head()?;
                 head.revision += by;
@@ -341,6 +359,19 @@ impl Tables {
 }
 
 impl ContestRow {
+    /// A contest in which nothing was proposed yet.
+    pub(super) fn first(key: &ResourceKey) -> Self {
+        Self {
+            key: key.clone(),
+            pinned: false,
+            highest_accept_order: AcceptOrder(0),
+            policy_version: 0,
+            pending: false,
+            target: Target::at_first(key.kind),
+            versions: Versions::default(),
+        }
+    }
+
     pub(super) fn locked(&self, at: i64) -> Result<LockedContest> {
         Ok(LockedContest {
             key: self.key.clone(),
@@ -356,7 +387,7 @@ impl ContestRow {
     }
 }
 
-fn logged(change: &ChangeWrite, revision: &RevisionWrite, committed_at: i64) -> LoggedChange {
+pub(super) fn logged(change: &ChangeWrite, revision: &RevisionWrite, committed_at: i64) -> LoggedChange {
     let trigger = change.trigger.as_ref();
     LoggedChange {
         revision: change.revision.0,
@@ -380,6 +411,16 @@ fn logged(change: &ChangeWrite, revision: &RevisionWrite, committed_at: i64) -> 
 pub(super) fn value(bytes: Option<&[u8]>, table: &'static str, contest: ContestId) -> Result<ResourceValue> {
     emend_wire::value::decode(bytes.unwrap_or_default())
         .map_err(|error| CorruptRow::new(table, "value", contest, error).into())
+}
+
+/// The same of a column in which nothing may be left of a value but that it was there.
+pub(super) fn kept_value(
+    bytes: Option<&[u8]>,
+    table: &'static str,
+    contest: ContestId,
+) -> Result<Option<ResourceValue>> {
+    let kept = bytes.filter(|bytes| !bytes.is_empty());
+    kept.map(|bytes| value(Some(bytes), table, contest)).transpose()
 }
 
 pub(super) fn timestamp(micros: i64) -> Result<Timestamp> {

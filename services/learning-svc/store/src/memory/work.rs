@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, Candidate, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision,
+    Ballot, Candidate, CandidateId, Cause, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision,
 };
 use emend_store::{CorruptRow, simulation::conflict};
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +16,7 @@ use super::{
     Defect, MemoryStore, Result,
     locks::{Owner, Row},
     log::NodeChange,
-    tables::{Tables, Write, value},
+    tables::{Tables, Write, kept_value},
 };
 
 use crate::{
@@ -26,14 +26,14 @@ use crate::{
         TransitionWrite, VoteWrites,
     },
     erasure::Erasures,
-    evidence::EvidenceRepository,
+    evidence::RulingRepository,
     ingest::{InboxRepository, InboxWrite, Marks, Seen},
     log::{LockedHead, LogRepository, LogWrites, WrittenChange},
     nodes::{NodeRepository, NodeWrite},
-    outputs::{RatingRepository, improvements::ImprovementRepository},
+    outputs::{RatingRepository, improvements::Redactions},
     policies::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
-    profiles::ProfileRepository,
-    resources::{BulkRepository, ResourceRepository, ResourceWrites},
+    profiles::EntryRepository,
+    resources::{ResourceRepository, ResourceWrites},
 };
 
 /// One unit of work, rolled back when it is dropped.
@@ -96,7 +96,7 @@ impl Work {
         Ok(tables)
     }
 
-    async fn read<T: Send>(
+    pub(super) async fn read<T: Send>(
         &self,
         call: &'static str,
         read: impl FnOnce(&Tables) -> Result<T> + Send,
@@ -107,7 +107,7 @@ impl Work {
         Ok(answer)
     }
 
-    async fn note(&mut self, call: &'static str, write: Write) -> Result<()> {
+    pub(super) async fn note(&mut self, call: &'static str, write: Write) -> Result<()> {
         self.before(call).await?;
         self.writes.push(write);
         // A write that fails does so now, not at the commit.
@@ -147,28 +147,24 @@ impl UnitOfWork for Work {
         self
     }
 
-    fn ratings(&mut self) -> Option<&mut dyn RatingRepository> {
-        None
+    fn ratings(&mut self) -> &mut dyn RatingRepository {
+        self
     }
 
-    fn improvements(&mut self) -> Option<&mut dyn ImprovementRepository> {
-        None
+    fn redactions(&mut self) -> &mut dyn Redactions {
+        self
     }
 
-    fn evidence(&mut self) -> Option<&mut dyn EvidenceRepository> {
-        None
+    fn rulings(&mut self) -> &mut dyn RulingRepository {
+        self
     }
 
-    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
-        None
+    fn entries(&mut self) -> &mut dyn EntryRepository {
+        self
     }
 
-    fn profiles(&mut self) -> Option<&mut dyn ProfileRepository> {
-        None
-    }
-
-    fn bulk(&mut self) -> Option<&mut dyn BulkRepository> {
-        None
+    fn erasures(&mut self) -> &mut dyn Erasures {
+        self
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
@@ -419,20 +415,19 @@ impl LogRepository for Work {
             let written = changes.map(|(_, change)| {
                 let contest = change.key.contest_id();
                 let same = tables.changes.values().filter(|other| other.key == change.key);
-                let before = change.before.as_deref();
                 let newest = same.map(|other| other.revision).max().unwrap_or(revision);
                 Ok(WrittenChange {
                     key: change.key.clone(),
-                    before: before
-                        .map(|before| value(Some(before), "changes", contest))
-                        .transpose()?,
+                    before: kept_value(change.before.as_deref(), "changes", contest)?,
                     newest,
                     newest_operation: tables
                         .revisions
                         .get(&newest)
                         .and_then(|(write, _)| write.operation),
-                    // This store knows no erasure.
-                    by_erasure: false,
+                    by_erasure: tables
+                        .revisions
+                        .get(&revision)
+                        .is_some_and(|(write, _)| write.cause == Cause::Erasure),
                 })
             });
             written.collect()

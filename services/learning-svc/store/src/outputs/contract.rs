@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use emend_core::{
     AcceptOrder, ContestId, FeedbackId, Kind, OutputTally, Rated, RatedId, RatedTexts, RatingClass,
     ResourceKey, ratings::VOICES, voter::VoterKey,
@@ -12,12 +13,35 @@ use uuid::Uuid;
 
 use super::sql::{newest_outputs, of_outputs, of_voters, outputs};
 use crate::SqlStore;
-use crate::testing::{TestDatabase, on_both};
+use crate::memory::MemoryStore;
+use crate::testing::{TestDatabase, on_all_stores, on_both};
 use crate::{
-    Store as _, UnitOfWork,
+    Store, UnitOfWork,
     contests::fixtures::store_empty,
     outputs::{NewRating, OfClass, OfOutput, OfVoter, RatingChange, RatingWrites},
 };
+
+/// A store of which it can be told how many ratings have texts.
+#[async_trait]
+trait Texts: Store {
+    async fn rating_texts(&self) -> i64;
+}
+
+#[async_trait]
+impl Texts for SqlStore {
+    async fn rating_texts(&self) -> i64 {
+        let mut reader = self.reader().await.unwrap();
+        let count = Statement::new("SELECT count(*) FROM rating_texts");
+        reader.value(count).await.unwrap()
+    }
+}
+
+#[async_trait]
+impl Texts for MemoryStore {
+    async fn rating_texts(&self) -> i64 {
+        self.ratings_with_texts()
+    }
+}
 
 fn key() -> ResourceKey {
     ResourceKey::parse("research", Some(Kind::FewShotSet), "INTERPRET", "", "").unwrap()
@@ -41,13 +65,13 @@ fn output(number: u32, good: u32, bad: u32) -> OutputTally {
     output
 }
 
-async fn store_outputs(store: &SqlStore, outputs: Vec<OutputTally>) {
+async fn store_outputs(store: &impl Store, outputs: Vec<OutputTally>) {
     let mut tx = locked(store).await;
     let writes = RatingWrites {
         outputs: outputs.into_iter().map(|output| (contest(), output)).collect(),
         ..RatingWrites::default()
     };
-    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.ratings().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -73,13 +97,13 @@ fn rated(number: u32) -> Rated {
     }
 }
 
-async fn locked(store: &SqlStore) -> Box<dyn UnitOfWork> {
+async fn locked(store: &impl Store) -> Box<dyn UnitOfWork> {
     let mut tx = store.begin().await.unwrap();
     store_empty(&mut *tx, &[&key()]).await;
     tx
 }
 
-async fn store_ratings(store: &SqlStore, count: u32) {
+async fn store_ratings(store: &impl Store, count: u32) {
     let mut tx = locked(store).await;
     let new = (0..count).map(|number| NewRating {
         contest: contest(),
@@ -89,7 +113,7 @@ async fn store_ratings(store: &SqlStore, count: u32) {
         new: new.collect(),
         ..RatingWrites::default()
     };
-    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.ratings().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -98,22 +122,19 @@ fn numbers(found: &[(ContestId, Rated)]) -> Vec<i64> {
 }
 
 async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts(
-    database: TestDatabase,
+    store: impl Texts,
 ) {
-    let Some((store, _guard)) = database.open().await else {
-        return;
-    };
     store_ratings(&store, 30).await;
     let mut tx = locked(&store).await;
-    let ratings = tx.ratings().unwrap();
-    let of = |class, limit| OfOutput {
+    let ratings = tx.ratings();
+    let asked = |class, limit| OfOutput {
         contest: contest(),
         rated: rated(0).rated,
         class,
         limit,
     };
     let found = ratings
-        .of_outputs(&[of(RatingClass::Good, 3), of(RatingClass::Bad, 1)], 6)
+        .of_outputs(&[asked(RatingClass::Good, 3), asked(RatingClass::Bad, 1)], 6)
         .await
         .unwrap();
     assert_eq!(numbers(&found), [27, 24, 21, 29]);
@@ -143,10 +164,7 @@ async fn the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginn
     assert_eq!((&known.key, &known.rated.texts), (&key(), &RatedTexts::default()));
 }
 
-async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts(database: TestDatabase) {
-    let Some((store, _guard)) = database.open().await else {
-        return;
-    };
+async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts(store: impl Texts) {
     store_ratings(&store, 2).await;
     let mut tx = locked(&store).await;
     let writes = RatingWrites {
@@ -165,18 +183,11 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts(databa
         }],
         ..RatingWrites::default()
     };
-    tx.ratings().unwrap().save(&writes).await.unwrap();
+    tx.ratings().save(&writes).await.unwrap();
     tx.commit().await.unwrap();
-    let texts: i64 = store
-        .reader()
-        .await
-        .unwrap()
-        .value(Statement::new("SELECT count(*) FROM rating_texts"))
-        .await
-        .unwrap();
-    assert_eq!(texts, 1);
+    assert_eq!(store.rating_texts().await, 1);
     let mut tx = locked(&store).await;
-    let ratings = tx.ratings().unwrap();
+    let ratings = tx.ratings();
     let good = OfOutput {
         contest: contest(),
         rated: rated(0).rated,
@@ -191,16 +202,11 @@ async fn what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts(databa
     assert!(known.len() == 2 && known.values().all(|known| known.rated.excluded));
 }
 
-async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over(
-    database: TestDatabase,
-) {
-    let Some((store, _guard)) = database.open().await else {
-        return;
-    };
+async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over(store: impl Texts) {
     let first = vec![output(1, 2, 1), output(2, 0, 3), output(3, 1, 1), output(4, 1, 0)];
     store_outputs(&store, first.clone()).await;
     let mut tx = locked(&store).await;
-    let ratings = tx.ratings().unwrap();
+    let ratings = tx.ratings();
     let wanted: Vec<(ContestId, RatedId)> = (1..=5)
         .map(|number| (contest(), output(number, 0, 0).rated))
         .collect();
@@ -210,18 +216,18 @@ async fn outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_writ
         outputs.into_iter().map(|output| (contest(), output)).collect()
     };
     assert_eq!(found, of_contest(first));
-    let of = |class, limit| OfClass {
+    let asked = |class, limit| OfClass {
         contest: contest(),
         class,
         limit,
     };
-    let newest = [of(RatingClass::Good, 1), of(RatingClass::Bad, 9)];
+    let newest = [asked(RatingClass::Good, 1), asked(RatingClass::Bad, 9)];
     let found = ratings.newest_outputs(&newest).await.unwrap();
     assert_eq!(found, of_contest(vec![output(4, 1, 0), output(2, 0, 3)]));
     drop(tx);
     store_outputs(&store, vec![output(4, 1, 2), output(2, 1, 1)]).await;
     let mut tx = locked(&store).await;
-    let found = tx.ratings().unwrap().newest_outputs(&newest).await.unwrap();
+    let found = tx.ratings().newest_outputs(&newest).await.unwrap();
     assert_eq!(found, of_contest(vec![output(1, 2, 1), output(4, 1, 2)]));
 }
 
@@ -270,16 +276,23 @@ async fn ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_t
         assert!(!scans.iter().any(|scan| plan.contains(scan)), "{plan}");
     }
     let mut tx = locked(&store).await;
-    let ratings = tx.ratings().unwrap();
+    let ratings = tx.ratings();
     let found = ratings.of_outputs(&of_output, 2_000).await.unwrap();
     assert_eq!(found.len(), 2 + 17);
     let found = ratings.newest_outputs(&newest).await.unwrap();
     assert_eq!(found.len(), 6);
 }
 
-on_both! {
+on_all_stores! {
     the_newest_ratings_of_an_output_and_of_a_voter_are_read_with_the_beginning_of_their_texts,
     what_is_excluded_is_found_by_its_feedback_alone_and_has_no_texts,
     outputs_are_read_by_their_ids_and_the_newest_of_each_class_and_are_written_over,
-    ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten,
+}
+
+mod plans {
+    use super::*;
+
+    on_both! {
+        ten_thousand_ratings_of_an_output_or_outputs_of_a_target_cost_no_more_to_decide_on_than_ten,
+    }
 }

@@ -76,12 +76,12 @@ pub struct Counts {
 impl Counts {
     /// One more of a class.
     pub fn add(&mut self, class: RatingClass, count: u64) {
-        let of = match class {
+        let counted = match class {
             RatingClass::Good => &mut self.good,
             RatingClass::Neutral => &mut self.neutral,
             RatingClass::Bad => &mut self.bad,
         };
-        *of += count;
+        *counted += count;
     }
 }
 
@@ -189,11 +189,15 @@ pub trait ImprovementRepository: Send {
     /// Forgets one that could not be generated, unless somebody else took it over.
     async fn give_up(&mut self, lease: Lease) -> Result<()>;
 
-    /// How many of the ratings that a candidate was generated from have been redacted; 0 of one that was not generated.
-    async fn redacted(&mut self, candidate: CandidateId) -> Result<u64>;
-
     /// A version of a prompt, under whichever label; of several the first.
     async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>>;
+}
+
+/// What of generated prompts was redacted since, in a unit of work.
+#[async_trait]
+pub trait Redactions: Send {
+    /// How many of the ratings that a candidate was generated from have been redacted; 0 of one that was not generated.
+    async fn redacted(&mut self, candidate: CandidateId) -> Result<u64>;
 }
 
 /// Prompts, their versions, improvements and ratings outside units of work.

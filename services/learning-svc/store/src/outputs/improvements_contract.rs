@@ -85,7 +85,7 @@ async fn stored(database: TestDatabase) -> Option<(SqlStore, impl Sized)> {
             outputs: outputs.collect(),
             ..RatingWrites::default()
         };
-        tx.ratings().unwrap().save(&writes).await.unwrap();
+        tx.ratings().save(&writes).await.unwrap();
     }
     tx.commit().await.unwrap();
     Some((store, guard))

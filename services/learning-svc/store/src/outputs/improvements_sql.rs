@@ -29,7 +29,7 @@ use crate::{
         },
         improvements::{
             Arrival, Begun, Counts, DECISIONS, Finished, ImprovementRecord, ImprovementRepository, Lease,
-            OutputStore, Progress, VersionRecord, VersionStats,
+            OutputStore, Progress, Redactions, VersionRecord, VersionStats,
         },
         rows::{OutputRow, RatingRow},
     },
@@ -121,18 +121,21 @@ impl ImprovementRepository for Work {
         Ok(())
     }
 
+    async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>> {
+        let query = versions(target, Some(version.saturating_add(1)), Some(version), 1);
+        let row = self.rows::<CandidateRecordRow>(query).await?.pop();
+        row.map(CandidateRecordRow::parse).transpose()
+    }
+}
+
+#[async_trait]
+impl Redactions for Work {
     async fn redacted(&mut self, candidate: CandidateId) -> Result<u64> {
         let row = self
             .rows::<ImprovementRow>(improvements_of(&[candidate]))
             .await?
             .pop();
         row.map_or(Ok(0), |row| row.parse().map(|(_, record)| record.redacted))
-    }
-
-    async fn version(&mut self, target: &ResourceKey, version: u32) -> Result<Option<CandidateRecord>> {
-        let query = versions(target, Some(version.saturating_add(1)), Some(version), 1);
-        let row = self.rows::<CandidateRecordRow>(query).await?.pop();
-        row.map(CandidateRecordRow::parse).transpose()
     }
 }
 

@@ -80,12 +80,16 @@ pub struct SuggestionRecord {
     pub details: SuggestionDetails,
 }
 
-/// Profiles in a unit of work.
+/// The entries of profiles in a unit of work.
 #[async_trait]
-pub trait ProfileRepository: Send {
+pub trait EntryRepository: Send {
     /// A user's entries.
     async fn stored(&mut self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile>;
+}
 
+/// What users did and what is suggested to them, in a unit of work.
+#[async_trait]
+pub trait ProfileRepository: Send {
     /// Stores activities that are not known, each different from the others, and forgets the oldest ones beyond those that are
     /// kept. Returns how many were new.
     async fn record(&mut self, namespace: &Namespace, user: &UserId, activities: &[Activity]) -> Result<u64>;
@@ -100,9 +104,13 @@ pub trait ProfileRepository: Send {
 
     /// Keeps what is known of suggested entries, whose candidates are written.
     async fn save(&mut self, suggestions: &[(ContestId, CandidateId, SuggestionDetails)]) -> Result<()>;
+}
 
-    /// Deletes everything that a user did.
-    async fn forget(&mut self, namespace: &Namespace, user: &UserId) -> Result<()>;
+/// What is kept of candidates as suggestions.
+#[async_trait]
+pub trait SuggestionStore: Send + Sync {
+    /// What is kept of a candidate as a suggestion; none of one that was not suggested.
+    async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>>;
 }
 
 /// Profiles outside units of work.
@@ -129,7 +137,4 @@ pub trait ProfileStore: Send + Sync {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<SuggestionRecord>>;
-
-    /// What is kept of a candidate as a suggestion.
-    async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>>;
 }

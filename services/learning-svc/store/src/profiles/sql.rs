@@ -20,7 +20,8 @@ use crate::{
     codes,
     contests::CandidatePosition,
     profiles::{
-        KEPT_ACTIVITIES, ProfileRepository, ProfileStore, StoredProfile, SuggestionDetails, SuggestionRecord,
+        EntryRepository, KEPT_ACTIVITIES, ProfileRepository, ProfileStore, StoredProfile, SuggestionDetails,
+        SuggestionRecord, SuggestionStore,
         rows::{ActivityRow, EntryRow, SuggestionRecordRow, SuggestionRow},
     },
 };
@@ -53,11 +54,14 @@ fn of_user(query: &mut Statement, namespace: &Namespace, user: &UserId) {
 }
 
 #[async_trait]
-impl ProfileRepository for Work {
+impl EntryRepository for Work {
     async fn stored(&mut self, namespace: &Namespace, user: &UserId) -> Result<StoredProfile> {
         EntryRow::profile(&self.rows(entries(namespace, user)).await?)
     }
+}
 
+#[async_trait]
+impl ProfileRepository for Work {
     async fn record(&mut self, namespace: &Namespace, user: &UserId, activities: &[Activity]) -> Result<u64> {
         let mut recorded = 0;
         for activities in batches(activities) {
@@ -133,14 +137,6 @@ impl ProfileRepository for Work {
         }
         Ok(())
     }
-
-    async fn forget(&mut self, namespace: &Namespace, user: &UserId) -> Result<()> {
-        let mut query = Statement::new("DELETE FROM activities WHERE namespace = ");
-        query.push_bind(namespace.as_str());
-        query.push(" AND user_id = ").push_bind(user.as_str());
-        self.run(query).await?;
-        Ok(())
-    }
 }
 
 impl Work {
@@ -159,6 +155,17 @@ impl Work {
         query.push_bind(i64::from(KEPT_ACTIVITIES)).push(")");
         self.run(query).await?;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl SuggestionStore for SqlStore {
+    async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>> {
+        let row = only(
+            self.rows::<SuggestionRow>(suggestion(candidate)).await?,
+            candidate,
+        )?;
+        row.map(SuggestionRow::parse).transpose()
     }
 }
 
@@ -215,14 +222,6 @@ impl ProfileStore for SqlStore {
         query.push_bind(i64::from(limit));
         let rows = self.rows::<SuggestionRecordRow>(query).await?;
         rows.into_iter().map(SuggestionRecordRow::parse).collect()
-    }
-
-    async fn suggestion(&self, candidate: CandidateId) -> Result<Option<SuggestionDetails>> {
-        let row = only(
-            self.rows::<SuggestionRow>(suggestion(candidate)).await?,
-            candidate,
-        )?;
-        row.map(SuggestionRow::parse).transpose()
     }
 }
 
