@@ -113,9 +113,6 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
 
 /// What the compiler and clippy say of the code, and the programs of the tests.
 fn compile(workspace: &Workspace, tier: &Tier, steps: &mut Steps) {
-    if matches!(tier, Tier::Quick | Tier::All) {
-        steps.run("generated code", || proto::check_generated(workspace));
-    }
     if matches!(tier, Tier::Selected(_)) {
         steps.run("build", || {
             process::run(&mut workspace.cargo(BUILD))?;
@@ -129,7 +126,10 @@ fn compile(workspace: &Workspace, tier: &Tier, steps: &mut Steps) {
         });
     }
     match tier {
-        Tier::Quick | Tier::All => steps.run("docs", || lint::check_docs(workspace)),
+        Tier::Quick | Tier::All => {
+            steps.run("generated code", || proto::check_generated_as_built(workspace));
+            steps.run("docs", || lint::check_docs(workspace));
+        }
         Tier::Nightly => steps.run("private docs", || lint::check_private_docs(workspace)),
         Tier::Selected(_) => {}
     }

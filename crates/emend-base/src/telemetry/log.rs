@@ -5,12 +5,13 @@
 use std::{
     fmt,
     io::{self, IsTerminal as _},
+    str::FromStr as _,
 };
 
 use clap::ValueEnum;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
-    filter::{FilterExt as _, LevelFilter, filter_fn},
+    Layer, Registry,
+    filter::{FilterExt as _, LevelFilter, Targets, filter_fn},
     layer::SubscriberExt as _,
     reload,
     util::SubscriberInitExt as _,
@@ -70,7 +71,7 @@ pub enum TelemetryError {
 
 /// Changes what is logged. Clones share it.
 #[derive(Clone)]
-pub struct LogLevel(reload::Handle<EnvFilter, Registry>);
+pub struct LogLevel(reload::Handle<Targets, Registry>);
 
 impl fmt::Debug for LogLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,8 +180,13 @@ pub(super) fn lines(args: &LogArgs, default_level: &str) -> Result<(Lines, LogLe
     Ok((lines, LogLevel(level)))
 }
 
-fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
-    EnvFilter::try_new(level).map_err(|error| TelemetryError::Level {
+fn filter(level: &str) -> Result<Targets, TelemetryError> {
+    // A comma too many says nothing; `Targets` would take it for the level of errors.
+    let directives: Vec<&str> = level
+        .split(',')
+        .filter(|directive| !directive.is_empty())
+        .collect();
+    Targets::from_str(&directives.join(",")).map_err(|error| TelemetryError::Level {
         level: level.to_owned(),
         reason: error.to_string(),
     })
@@ -200,6 +206,12 @@ mod tests {
             refusal.contains("--log-level") && refusal.contains("learning=loud"),
             "{refusal}"
         );
+    }
+
+    #[test]
+    fn a_comma_too_many_changes_nothing() {
+        let level = filter("info,sqlx=warn,").unwrap().to_string();
+        assert_eq!(level, "sqlx=warn,info");
     }
 
     #[test]

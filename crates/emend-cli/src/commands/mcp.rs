@@ -28,10 +28,13 @@ use emend_proto::{
     },
 };
 use rmcp::{
-    ServerHandler, ServiceExt as _,
+    RoleServer, ServerHandler, ServiceExt as _,
     handler::server::tool::schema_for_type,
-    model::{CallToolResult, Implementation, JsonObject, ServerCapabilities, ServerConfig},
-    tool, tool_handler, tool_router,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
+        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    },
+    service::RequestContext,
 };
 use serde_json::Value;
 
@@ -126,86 +129,6 @@ struct Server {
     session: String,
     /// The newest revision that an answer named: what was just learned is there when it is looked up.
     newest: Arc<AtomicI64>,
-}
-
-#[tool_router]
-impl Server {
-    #[tool(
-        name = "intent_feedback",
-        description = descriptions::FEEDBACK,
-        input_schema = schema_for_type::<FeedbackArguments>(),
-        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false)
-    )]
-    async fn feedback(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.submit(parse(arguments)?).await };
-        answer(result.await, parameters::feedback)
-    }
-
-    #[tool(
-        name = "feedback",
-        description = descriptions::EVIDENCE,
-        input_schema = schema_for_type::<EvidenceArguments>(),
-        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = false)
-    )]
-    async fn evidence(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.decide(parse(arguments)?).await };
-        answer(result.await, parameters::evidence)
-    }
-
-    #[tool(
-        name = "intent_retract",
-        description = descriptions::RETRACT,
-        input_schema = schema_for_type::<RetractArguments>(),
-        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = true)
-    )]
-    async fn retract(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.take_back(parse(arguments)?).await };
-        answer(result.await, parameters::plain)
-    }
-
-    #[tool(
-        name = "intent_resolve",
-        description = descriptions::RESOLVE,
-        input_schema = schema_for_type::<ResolveArguments>(),
-        annotations(read_only_hint = true)
-    )]
-    async fn resolve(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.look_up(parse(arguments)?).await };
-        answer(result.await, parameters::resolve)
-    }
-
-    #[tool(
-        name = "intent_list",
-        description = descriptions::LIST,
-        input_schema = schema_for_type::<ListArguments>(),
-        annotations(read_only_hint = true)
-    )]
-    async fn list(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.candidates(parse(arguments)?).await };
-        answer(result.await, parameters::list)
-    }
-
-    #[tool(
-        name = "intent_approve",
-        description = descriptions::APPROVE,
-        input_schema = schema_for_type::<ApproveArguments>(),
-        annotations(read_only_hint = false, destructive_hint = true)
-    )]
-    async fn approve(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.approve_candidate(parse(arguments)?).await };
-        answer(result.await, parameters::review)
-    }
-
-    #[tool(
-        name = "intent_reject",
-        description = descriptions::REJECT,
-        input_schema = schema_for_type::<RejectArguments>(),
-        annotations(read_only_hint = false, destructive_hint = true)
-    )]
-    async fn reject(&self, arguments: JsonObject) -> CallToolResult {
-        let result = async { self.reject_candidate(parse(arguments)?).await };
-        answer(result.await, parameters::review)
-    }
 }
 
 impl Server {
@@ -372,7 +295,56 @@ impl Server {
     }
 }
 
-#[tool_handler]
+/// What an assistant reads of the tools, in the order of their names.
+fn tools() -> Vec<Tool> {
+    let reads = || ToolAnnotations::new().read_only(true);
+    let writes = |destructive| ToolAnnotations::new().read_only(false).destructive(destructive);
+    vec![
+        Tool::new(
+            "feedback",
+            descriptions::EVIDENCE,
+            schema_for_type::<EvidenceArguments>(),
+        )
+        .with_annotations(writes(true).idempotent(false)),
+        Tool::new(
+            "intent_approve",
+            descriptions::APPROVE,
+            schema_for_type::<ApproveArguments>(),
+        )
+        .with_annotations(writes(true)),
+        Tool::new(
+            "intent_feedback",
+            descriptions::FEEDBACK,
+            schema_for_type::<FeedbackArguments>(),
+        )
+        .with_annotations(writes(false).idempotent(false)),
+        Tool::new(
+            "intent_list",
+            descriptions::LIST,
+            schema_for_type::<ListArguments>(),
+        )
+        .with_annotations(reads()),
+        Tool::new(
+            "intent_reject",
+            descriptions::REJECT,
+            schema_for_type::<RejectArguments>(),
+        )
+        .with_annotations(writes(true)),
+        Tool::new(
+            "intent_resolve",
+            descriptions::RESOLVE,
+            schema_for_type::<ResolveArguments>(),
+        )
+        .with_annotations(reads()),
+        Tool::new(
+            "intent_retract",
+            descriptions::RETRACT,
+            schema_for_type::<RetractArguments>(),
+        )
+        .with_annotations(writes(true).idempotent(true)),
+    ]
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
@@ -385,5 +357,62 @@ impl ServerHandler for Server {
                 .into(),
         );
         info
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListToolsResult, ErrorData> {
+        let listed = ListToolsResult::with_all_items(tools());
+        // Assistants of older versions know nothing of how long an answer may be kept.
+        let may_keep = context
+            .protocol_version()
+            .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        Ok(if may_keep {
+            listed.with_ttl_ms(0).with_cache_scope(CacheScope::Public)
+        } else {
+            listed
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CallToolResponse, ErrorData> {
+        let arguments = call.arguments.unwrap_or_default();
+        let (result, named): (_, fn(&str) -> String) = match &*call.name {
+            "feedback" => (
+                async { self.decide(parse(arguments)?).await }.await,
+                parameters::evidence,
+            ),
+            "intent_approve" => (
+                async { self.approve_candidate(parse(arguments)?).await }.await,
+                parameters::review,
+            ),
+            "intent_feedback" => (
+                async { self.submit(parse(arguments)?).await }.await,
+                parameters::feedback,
+            ),
+            "intent_list" => (
+                async { self.candidates(parse(arguments)?).await }.await,
+                parameters::list,
+            ),
+            "intent_reject" => (
+                async { self.reject_candidate(parse(arguments)?).await }.await,
+                parameters::review,
+            ),
+            "intent_resolve" => (
+                async { self.look_up(parse(arguments)?).await }.await,
+                parameters::resolve,
+            ),
+            "intent_retract" => (
+                async { self.take_back(parse(arguments)?).await }.await,
+                parameters::plain,
+            ),
+            _ => return Err(ErrorData::invalid_params("tool not found", None)),
+        };
+        Ok(answer(result, named).into())
     }
 }

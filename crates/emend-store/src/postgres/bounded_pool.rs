@@ -20,7 +20,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use sqlx::{
-    Connection as _, Describe, Either, Execute, Executor, PgConnection, PgPool, Postgres, SqlStr,
+    Connection as _, Either, Execute, Executor, PgConnection, PgPool, Postgres, SqlStr,
     pool::PoolConnection,
     postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo},
 };
@@ -394,13 +394,6 @@ impl<'c> Executor<'c> for &'c mut BoundedConnection {
         'c: 'e,
     {
         Box::pin(self.answered(move |connection| connection.prepare_with(sql, parameters)))
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Postgres>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        Box::pin(self.answered(|connection| connection.describe(sql)))
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn feedback_id(table: &'static str, order: i64, bytes: &[u8]) -> Resu
 }
 
 /// A feedback: ledger, personal parts and status together.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct FeedbackRow {
     accept_order: i64,
     feedback_id: Vec<u8>,
@@ -114,7 +114,7 @@ pub(crate) struct FeedbackRow {
 }
 
 /// What is known of a rating of a search answer; NULLs of other feedback.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct RatingColumns {
     context_state: Option<i64>,
     query_type: Option<String>,
@@ -301,7 +301,7 @@ fn parse_texts<I: ToString>(row: &Row<I>, bytes: &[u8]) -> Result<RatedTexts, Co
 }
 
 /// A feedback with one of its outbox entries, as an audit reads it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct AuditedRow {
     #[sqlx(flatten)]
     feedback: FeedbackRow,
@@ -394,7 +394,7 @@ impl AuditedRow {
 }
 
 /// A request id that is in use.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(super) struct RequestIdRow {
     pub(super) accept_order: i64,
     pub(super) request_hash: Vec<u8>,
@@ -402,7 +402,7 @@ pub(super) struct RequestIdRow {
 }
 
 /// A claimed outbox entry.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(super) struct ClaimedRow {
     pub(super) event_id: Vec<u8>,
     pub(super) accept_order: i64,
@@ -433,7 +433,7 @@ impl TryFrom<ClaimedRow> for Claimed {
 }
 
 /// A dead letter.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(super) struct DeadLetterRow {
     event_id: Vec<u8>,
     feedback_id: Vec<u8>,

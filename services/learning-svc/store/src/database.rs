@@ -20,8 +20,8 @@ pub const CHANNEL: &str = "emend_learning_revisions";
 
 const SCHEMA: &str = "emend_learning";
 
-static SQLITE: Migrator = sqlx::migrate!("./migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("./migrations/postgres");
+static SQLITE: Migrator = sqlx_macros::migrate!("./migrations/sqlite");
+static POSTGRES: Migrator = sqlx_macros::migrate!("./migrations/postgres");
 
 /// The store in one database.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::fmt;
 use emend_core::{Caller, ContestId, Invalid, Kind, Namespace, ResourceKey, ResourceValue, Roles};
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use crate::{actor::Actor, policies::PolicyKey};

@@ -21,7 +21,7 @@ pub(crate) struct RepeatedRequestId {
 }
 
 /// A rating of a search answer: what is known of its query, and what of its feedback goes with that.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct RatedRow {
     pub(crate) accept_order: i64,
     pub(crate) received_at: i64,
@@ -42,7 +42,7 @@ pub(crate) struct RatedRow {
 }
 
 /// A rewording that was proposed, with its event as long as that is in the outbox.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct MinedRow {
     pub(crate) namespace: String,
     pub(crate) failed: String,

@@ -5,7 +5,7 @@ use emend_proto::feedback::v1 as pb;
 use emend_store::CorruptRow;
 use jiff::Timestamp;
 use prost::Message as _;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::records::{
     mining::SessionQuery,

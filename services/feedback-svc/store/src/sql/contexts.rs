@@ -33,7 +33,7 @@ use crate::{
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// What a rating that is settled is known by.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct IdRow {
     accept_order: i64,
     namespace: String,
@@ -63,7 +63,7 @@ impl IdRow {
 }
 
 /// A rating that waits for its query, with the query.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct FoundRow {
     #[sqlx(flatten)]
     rating: IdRow,
@@ -200,7 +200,7 @@ struct Copied {
 }
 
 /// A click, and where it was done.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct ClickRow {
     namespace: String,
     #[sqlx(flatten)]

@@ -37,8 +37,8 @@ use tokio::sync::Mutex;
 pub(crate) use self::audit::Reading;
 use self::holders::Replicas;
 
-static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/postgres");
 
 /// The schema of this service on PostgreSQL.
 const SCHEMA: &str = "emend_feedback";

@@ -230,7 +230,7 @@ async fn replace(connection: &mut Conn, newer: &[(&Columns<'_>, Rater, i64, i64,
 }
 
 /// What is known of a rating.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct RatingRow {
     accept_order: i64,
     #[sqlx(flatten)]

@@ -73,7 +73,7 @@ fn push_days(query: &mut Statement, filter: &StatsFilter) {
 }
 
 /// A name of a dimension, with its place in its list and with what the whole dimension comes to.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct ShareRow {
     dimension: i64,
     name: String,

@@ -10,7 +10,7 @@ use emend_core::{
     voter::VoterKey,
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{CandidateRecord, FeedbackRecord, KeptCandidate, KnownBallot, LockedContest, TransitionWrite};
 use crate::{

@@ -7,7 +7,7 @@ use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, kinds::
 use emend_store::sql::{Statement, Transaction};
 use emend_store::{CorruptRow, StoreError};
 use jiff::{SignedDuration, Timestamp};
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::SqlStore;
 use crate::contests::sql::insertion;

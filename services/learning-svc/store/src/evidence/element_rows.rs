@@ -2,7 +2,7 @@
 
 use emend_core::evidence::{EdgeRelation, EvidenceId, NodeRef, NodeType};
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{known_rows::identities, rows::reversed};
 use crate::rows::At;

@@ -8,7 +8,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 use emend_store::sql::Statement;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::evidence::names_sql::push_names;
 use crate::evidence::reads_sql::Rows;

@@ -2,7 +2,7 @@
 
 use emend_core::evidence::EvidenceId;
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::rows::At;
 

@@ -5,7 +5,7 @@ use emend_core::{
     evidence::{EdgeRelation, EvidenceId},
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{
     EdgeRecord, EventPosition, EventRecord, EvidenceAction, PageRecord, ReviewCount, SampleRecord,

@@ -8,7 +8,7 @@ use emend_core::{
     },
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{ClaimRecord, EdgeRecord, HostRecord, StaleClaim, StaleDomain, StoredNamespacePolicy};
 use crate::rows::At;

@@ -9,7 +9,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 use emend_store::sql::Statement;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::SqlStore;
 use crate::database::bytes;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use emend_core::{EventId, FeedbackId, Roles};
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::rows::{At, StoredId};
 

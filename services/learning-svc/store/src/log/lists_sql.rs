@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use emend_core::{Kind, Namespace, Revision, decide::Cause};
 use emend_store::StoreError;
 use emend_store::sql::Statement;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::SqlStore;
 use crate::batches::batches;

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use emend_core::{Epoch, InstallationId, OperationId, ResourceValue, Revision, decide::Cause};
 use emend_store::{CorruptRow, StoreError};
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 use uuid::Uuid;
 
 use super::{ChangeRecord, Head, LoggedChange, RevisionRecord, WrittenChange};

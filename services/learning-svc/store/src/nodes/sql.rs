@@ -6,7 +6,7 @@ use emend_store::StoreError;
 use emend_store::sql::{Statement, Transaction};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::SqlStore;
 use crate::integers::micros;

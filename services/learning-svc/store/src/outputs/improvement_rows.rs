@@ -2,7 +2,7 @@
 
 use emend_core::{CandidateId, Rated, RatingClass, candidate::Verdict};
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{
     improvements::{Arrival, Counts, ImprovementRecord, Newest, Progress, VersionStats},

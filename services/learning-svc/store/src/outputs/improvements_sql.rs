@@ -350,7 +350,7 @@ impl SqlStore {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct CurrentRow {
     contest: i64,
     #[sqlx(flatten)]

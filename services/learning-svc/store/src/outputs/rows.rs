@@ -4,7 +4,7 @@ use emend_core::{
     AcceptOrder, FeedbackId, OutputTally, Rated, RatedId, RatedTexts, RatingClass, voter::VoterKey,
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::KnownRating;
 use crate::rows::{At, KeyRow, StoredId};

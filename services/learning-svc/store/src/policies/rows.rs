@@ -3,7 +3,7 @@
 use emend_core::{Kind, Language, Namespace, Policy, ReviewPolicy, RulingPolicy, VotesPolicy, WindowPolicy};
 use emend_store::StoreError;
 use jiff::SignedDuration;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{PolicyKey, StoredPolicy};
 use crate::{codes, rows::At};

@@ -5,7 +5,7 @@ use emend_core::{
     outputs::{Activity, SURE, SuggestionType},
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{StoredProfile, SuggestionDetails, SuggestionRecord};
 use crate::{

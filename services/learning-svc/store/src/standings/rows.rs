@@ -4,7 +4,7 @@ use emend_core::{
     CandidateId, FeedbackId, Kind, RatingClass, Revision, decide::Exclusion, standing::RatingPlace,
 };
 use emend_store::StoreError;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use super::{BallotNow, CandidateNow, RatingNow};
 use crate::{

@@ -11,7 +11,7 @@ use emend_core::{
 };
 use emend_store::StoreError;
 use futures::stream::BoxStream;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::{
     evidence::{

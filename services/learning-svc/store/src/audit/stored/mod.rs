@@ -49,7 +49,7 @@ pub(crate) struct Extent {
 }
 
 /// A rating, or what is kept of an output, that does not agree with something.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct WrongRating {
     /// The id of its feedback, or of the output.
     pub(crate) id: Vec<u8>,
@@ -59,7 +59,7 @@ pub(crate) struct WrongRating {
 }
 
 /// A proposal, or what is kept of a generated one, that does not agree with something.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct WrongProposal {
     /// The id of the candidate, improvement or feedback.
     pub(crate) id: Vec<u8>,
@@ -69,7 +69,7 @@ pub(crate) struct WrongProposal {
 }
 
 /// The shape of a revision's changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct Span {
     /// The revision.
     pub(crate) revision: i64,
@@ -84,7 +84,7 @@ pub(crate) struct Span {
 }
 
 /// A candidate that was mined.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
 pub(crate) struct MinedRow {
     /// Its id.
     pub(crate) candidate_id: Vec<u8>,

@@ -9,7 +9,7 @@ use emend_core::{
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;
 use prost::Message as _;
-use sqlx::FromRow;
+use sqlx_macros::FromRow;
 
 use crate::{
     audit::stored::{AppliedEvent, CastBallot, CastRating, Entry},
