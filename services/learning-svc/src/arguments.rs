@@ -115,7 +115,7 @@ pub struct GeneratorArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub generator_attempts: u32,
     /// Further parameters of a request to the model, as a JSON object, for example
-    /// {"temperature": 0.2, "max_tokens": 4000}; null leaves one out that is sent otherwise, as
+    /// {"temperature": 0.2, "seed": 7}; null leaves one out that is sent otherwise, as
     /// temperature is
     #[arg(
         long,

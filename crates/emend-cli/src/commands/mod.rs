@@ -50,7 +50,7 @@ pub enum Command {
     /// Play a day of corrections on two search nodes; nothing to set up
     Demo(demo::Args),
     /// Run both services in this process
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Submit a correction: what is wrong and what is right
     Submit(submit::Args),
     /// Retract a correction
@@ -103,7 +103,7 @@ impl Command {
     /// Runs the command.
     pub async fn run(self, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
         match self {
-            Self::Up(args) => return up::run(args, context, output).await,
+            Self::Up(args) => return Box::pin(up::run(*args, context, output)).await,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Demo(args) => demo::run(args, context, output).await?,
             Self::Submit(args) => submit::run(args, context, output).await?,
@@ -126,7 +126,7 @@ impl Command {
             Self::Nodes(args) => nodes::run(args, context, output).await?,
             Self::Outbox(args) => outbox::run(args, context, output).await?,
             Self::Admin(args) => admin::run(args, context, output).await?,
-            Self::Mcp(args) => mcp::run(args, context).await?,
+            Self::Mcp(args) => Box::pin(mcp::run(args, context)).await?,
             Self::Replay(args) => replay::run(args, context, output).await?,
         }
         Ok(ExitCode::SUCCESS)

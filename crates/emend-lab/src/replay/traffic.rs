@@ -1,11 +1,7 @@
 //! Which queries arrive, and from whom: by Zipf's law, a few all the time and most hardly ever.
 
-use rand::{
-    RngExt as _, SeedableRng as _,
-    distr::{Distribution as _, weighted::WeightedIndex},
-    rngs::StdRng,
-    seq::SliceRandom as _,
-};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
+use rand_distr::{Distribution as _, Zipf};
 
 /// One query by one reporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +16,8 @@ pub struct Query {
 #[derive(Debug)]
 pub struct Traffic {
     by_rank: Vec<usize>,
-    /// How often each rank is drawn, as a share of how often the first is.
-    weights: Vec<f64>,
-    ranks: WeightedIndex<f64>,
+    law: Zipf<f64>,
+    exponent: f64,
     reporters: usize,
     rng: StdRng,
 }
@@ -34,15 +29,12 @@ impl Traffic {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut by_rank: Vec<usize> = (0..utterances).collect();
         by_rank.shuffle(&mut rng);
-        let weights: Vec<f64> = (1_u32..)
-            .take(utterances)
-            .map(|rank| f64::from(rank).powf(-exponent))
-            .collect();
-        let ranks = WeightedIndex::new(&weights)?;
+        #[expect(clippy::cast_precision_loss, reason = "data sets are far smaller than 2^52")]
+        let law = Zipf::new(utterances as f64, exponent)?;
         Ok(Self {
             by_rank,
-            weights,
-            ranks,
+            law,
+            exponent,
             reporters,
             rng,
         })
@@ -51,7 +43,8 @@ impl Traffic {
     /// The share of all traffic whose utterances `counts` accepts, computed from Zipf's law and not from the draws.
     pub fn share(&self, mut counts: impl FnMut(usize) -> bool) -> f64 {
         let (mut part, mut whole) = (0.0, 0.0);
-        for (&utterance, weight) in self.by_rank.iter().zip(&self.weights) {
+        for (rank, &utterance) in (1_u32..).zip(&self.by_rank) {
+            let weight = f64::from(rank).powf(-self.exponent);
             whole += weight;
             if counts(utterance) {
                 part += weight;
@@ -62,9 +55,15 @@ impl Traffic {
 
     /// The next query.
     pub fn draw(&mut self) -> Query {
-        let rank = self.ranks.sample(&mut self.rng);
+        let rank = self.law.sample(&mut self.rng);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rank is a whole number from 1"
+        )]
+        let rank = (rank as usize).clamp(1, self.by_rank.len());
         Query {
-            utterance: self.by_rank[rank],
+            utterance: self.by_rank[rank - 1],
             reporter: self.rng.random_range(0..self.reporters),
         }
     }

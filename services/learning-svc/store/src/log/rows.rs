@@ -283,10 +283,13 @@ mod tests {
         assert_eq!(row.place().unwrap(), Some((3, 5)));
     }
 
+    /// Takes a value out of a row.
+    type Forget = fn(&mut LoggedChangeRow);
+
     #[test]
     fn a_missing_value_is_a_corrupt_row_that_names_table_column_and_id() {
         assert_eq!(row().parse().unwrap().revision, 3);
-        let cases: [(fn(&mut LoggedChangeRow), [&str; 3]); 6] = [
+        let cases: [(Forget, [&str; 3]); 6] = [
             (|row| row.revision = None, ["changes", "revision", "7"]),
             (
                 |row| row.value_checksum = None,

@@ -106,7 +106,10 @@ impl Tables {
                     .as_ref()
                     .is_some_and(|user| user.as_str() == write.actor.on_behalf_of)
                 {
-                    write.actor.on_behalf_of = erased.pseudonym.as_str().to_owned();
+                    erased
+                        .pseudonym
+                        .as_str()
+                        .clone_into(&mut write.actor.on_behalf_of);
                     write.reason.clear();
                 }
                 if let Some(streamed) = self.log.get_mut(&revision.0) {
