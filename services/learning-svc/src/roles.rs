@@ -9,7 +9,7 @@ use emend_serve::auth::{self, Access, Addresses, Call, Namespaces, Reaches, Role
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 51] = [
+pub const RULES: [Rule; 50] = [
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
         Role::Reviewer,
@@ -67,11 +67,6 @@ pub const RULES: [Rule; 51] = [
     ),
     rule(
         "/emend.learning.v1.EvidenceService/GetReviewStats",
-        Role::Subscriber,
-        Reaches::One,
-    ),
-    rule(
-        "/emend.learning.v1.EvidenceService/GetTrustFile",
         Role::Subscriber,
         Reaches::One,
     ),
@@ -323,7 +318,6 @@ emend_serve::addresses! {
     pb::ExportCorrectionsRequest => |it| Namespaces::One(&it.namespace);
     pb::RankCitationsRequest => |it| Namespaces::One(&it.namespace);
     pb::ApplyTrustFileRequest => |_it| Namespaces::Each;
-    pb::GetTrustFileRequest => |it| Namespaces::One(&it.namespace);
     pb::RenderPromptRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.user_id);
     pb::GetOutputStatsRequest => |it| Namespaces::One(&it.namespace);

@@ -2919,46 +2919,6 @@ impl ::prost::Name for TrustFileApplied {
         "/emend.learning.v1.TrustFileApplied".into()
     }
 }
-/// Whose trust file is asked for.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GetTrustFileRequest {
-    /// The search application. Required.
-    #[prost(string, tag = "1")]
-    pub namespace: ::prost::alloc::string::String,
-}
-impl ::prost::Name for GetTrustFileRequest {
-    const NAME: &'static str = "GetTrustFileRequest";
-    const PACKAGE: &'static str = "emend.learning.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "emend.learning.v1.GetTrustFileRequest".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/emend.learning.v1.GetTrustFileRequest".into()
-    }
-}
-/// The trust file that is in force in a namespace.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct GetTrustFileResponse {
-    /// Its version, 1 or more.
-    #[prost(int64, tag = "1")]
-    pub version: i64,
-    /// The operation that its revisions belong to.
-    #[prost(string, tag = "2")]
-    pub operation_id: ::prost::alloc::string::String,
-    /// When it came into force.
-    #[prost(message, optional, tag = "3")]
-    pub applied_at: ::core::option::Option<::prost_types::Timestamp>,
-}
-impl ::prost::Name for GetTrustFileResponse {
-    const NAME: &'static str = "GetTrustFileResponse";
-    const PACKAGE: &'static str = "emend.learning.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "emend.learning.v1.GetTrustFileResponse".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/emend.learning.v1.GetTrustFileResponse".into()
-    }
-}
 /// Whether a backend adopted a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -3647,33 +3607,6 @@ pub mod evidence_service_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Returns which trust file is in force in a namespace. NOT_FOUND if none was ever applied there.
-        pub async fn get_trust_file(
-            &mut self,
-            request: impl tonic::IntoRequest<super::GetTrustFileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetTrustFileResponse>,
-            tonic::Status,
-        > {
-            self.inner
-                .ready()
-                .await
-                .map_err(|e| {
-                    tonic::Status::unknown(
-                        format!("Service was not ready: {}", e.into()),
-                    )
-                })?;
-            let codec = crate::codec::BoundedCodec::default();
-            let path = http::uri::PathAndQuery::from_static(
-                "/emend.learning.v1.EvidenceService/GetTrustFile",
-            );
-            let mut req = request.into_request();
-            req.extensions_mut()
-                .insert(
-                    GrpcMethod::new("emend.learning.v1.EvidenceService", "GetTrustFile"),
-                );
-            self.inner.unary(req, path, codec).await
-        }
     }
 }
 /// Generated server implementations.
@@ -3818,14 +3751,6 @@ pub mod evidence_service_server {
             request: tonic::Request<super::ApplyTrustFileRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ApplyTrustFileResponse>,
-            tonic::Status,
-        >;
-        /// Returns which trust file is in force in a namespace. NOT_FOUND if none was ever applied there.
-        async fn get_trust_file(
-            &self,
-            request: tonic::Request<super::GetTrustFileRequest>,
-        ) -> std::result::Result<
-            tonic::Response<super::GetTrustFileResponse>,
             tonic::Status,
         >;
     }
@@ -4499,52 +4424,6 @@ pub mod evidence_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ApplyTrustFileSvc(inner);
-                        let codec = crate::codec::BoundedCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(
-                                accept_compression_encodings,
-                                send_compression_encodings,
-                            )
-                            .apply_max_message_size_config(
-                                max_decoding_message_size,
-                                max_encoding_message_size,
-                            );
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/emend.learning.v1.EvidenceService/GetTrustFile" => {
-                    #[allow(non_camel_case_types)]
-                    struct GetTrustFileSvc<T: EvidenceService>(pub Arc<T>);
-                    impl<
-                        T: EvidenceService,
-                    > tonic::server::UnaryService<super::GetTrustFileRequest>
-                    for GetTrustFileSvc<T> {
-                        type Response = super::GetTrustFileResponse;
-                        type Future = BoxFuture<
-                            tonic::Response<Self::Response>,
-                            tonic::Status,
-                        >;
-                        fn call(
-                            &mut self,
-                            request: tonic::Request<super::GetTrustFileRequest>,
-                        ) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move {
-                                <T as EvidenceService>::get_trust_file(&inner, request)
-                                    .await
-                            };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = GetTrustFileSvc(inner);
                         let codec = crate::codec::BoundedCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

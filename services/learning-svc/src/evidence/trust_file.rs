@@ -14,7 +14,7 @@ use emend_core::{
 };
 use learning_store::{
     actor::Actor,
-    evidence::{AppliedTrustFile, TrustFileRecord, TrustFileWrite},
+    evidence::{TrustFileRecord, TrustFileWrite},
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -169,12 +169,6 @@ pub struct TrustFileApplied {
 }
 
 impl Evidence {
-    /// The trust file that is in force in a namespace.
-    pub(crate) async fn trust_file(&self, namespace: &Namespace) -> Result<AppliedTrustFile, Error> {
-        let found = self.graph().trust_file(namespace).await?;
-        found.ok_or_else(|| Error::not_found("trust file", namespace.as_str()))
-    }
-
     /// Applies a trust file in one of its namespaces, unless that version or a newer one is in force there.
     pub async fn apply_trust_file(
         &self,

@@ -34,7 +34,6 @@ use crate::{
 on_both_databases!(
     replicas_that_apply_a_file_at_once_do_it_once_as_one_operation,
     an_older_or_equal_version_does_nothing,
-    which_file_is_in_force_can_be_asked,
     a_rule_that_left_the_file_ends_and_others_change,
     a_large_file_is_several_revisions_of_one_operation,
     the_file_comes_before_what_is_verified_and_people_before_the_file,
@@ -217,25 +216,6 @@ async fn an_older_or_equal_version_does_nothing(world: &World) {
     assert_eq!((same.version, same.applied, same.revision.0), (6, true, 0));
     assert!(!apply(&app, &file(5, &["c.example low"])).await.applied);
     assert_eq!(head(&app).await, 1, "a version alone is no revision");
-}
-
-async fn which_file_is_in_force_can_be_asked(world: &World) {
-    let app = world.instance().await;
-    let none = app.evidence.trust_file(&namespace()).await.unwrap_err();
-    assert_eq!(none.code(), tonic::Code::NotFound);
-    let mut since = None;
-    for version in [5, 6] {
-        let applied = file(version, &["a.example low"]);
-        apply(&app, &applied).await;
-        apply(&app, &file(4, &["b.example low"])).await;
-        let in_force = app.evidence.trust_file(&namespace()).await.unwrap();
-        assert_eq!(
-            (in_force.version, in_force.operation),
-            (version, applied.operation)
-        );
-        assert!(since < Some(in_force.applied_at), "it is applied later");
-        since = Some(in_force.applied_at);
-    }
 }
 
 async fn a_rule_that_left_the_file_ends_and_others_change(world: &World) {

@@ -1,15 +1,14 @@
 //! Bad requests about trust files and decisions about domains.
 
 use emend_proto::learning::v1::{
-    ApplyTrustFileRequest, GetTrustFileRequest, ListBlockedDomainsRequest, ListDomainRulesRequest,
-    TrustFileFormat,
+    ApplyTrustFileRequest, ListBlockedDomainsRequest, ListDomainRulesRequest, TrustFileFormat,
 };
 use emend_tests::harness::NAMESPACE;
 
 use super::{Rpc, UNKNOWN, long};
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![apply(), in_force(), rules(), blocked()]
+    vec![apply(), rules(), blocked()]
 }
 
 fn apply() -> Rpc {
@@ -45,14 +44,6 @@ fn apply() -> Rpc {
                 "content.dangerous_patterns[0]",
             ],
         )
-}
-
-fn in_force() -> Rpc {
-    Rpc::of("/emend.learning.v1.EvidenceService/GetTrustFile").case(
-        "empty",
-        &GetTrustFileRequest::default(),
-        &["namespace"],
-    )
 }
 
 fn rules() -> Rpc {

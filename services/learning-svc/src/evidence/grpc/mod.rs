@@ -13,10 +13,7 @@ use emend_base::Error;
 use emend_core::{Violations, evidence::EvidenceId};
 use emend_proto::learning::v1::{self as pb, evidence_service_server::EvidenceService};
 use emend_serve::{auth::Call, caller::caller_of};
-use emend_wire::{
-    page::{self, QueryHash},
-    render::{saturated, timestamp},
-};
+use emend_wire::page::{self, QueryHash};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use learning_store::actor::Actor;
 use tonic::{Request, Response, Status};
@@ -235,22 +232,6 @@ impl EvidenceService for EvidenceHandler {
         Ok(Response::new(
             trust::apply_trust_file(&self.evidence, request).await?,
         ))
-    }
-
-    async fn get_trust_file(
-        &self,
-        request: Request<pb::GetTrustFileRequest>,
-    ) -> Result<Response<pb::GetTrustFileResponse>, Status> {
-        let Call { message, .. } = open(request)?;
-        let mut violations = Violations::new();
-        let namespace = namespace(&mut violations, &message.namespace);
-        let namespace = violations.finish(namespace).map_err(Error::from)?;
-        let applied = self.evidence.trust_file(&namespace).await?;
-        Ok(Response::new(pb::GetTrustFileResponse {
-            version: saturated(applied.version),
-            operation_id: applied.operation.to_string(),
-            applied_at: Some(timestamp(applied.applied_at)),
-        }))
     }
 }
 

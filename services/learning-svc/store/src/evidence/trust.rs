@@ -32,17 +32,6 @@ pub struct TrustFileWrite {
     pub operation: OperationId,
 }
 
-/// The trust file that is in force in a namespace, as it was applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AppliedTrustFile {
-    /// Its version, from 1.
-    pub version: u64,
-    /// The operation that its revisions belong to.
-    pub operation: OperationId,
-    /// When it came into force, by the database's clock.
-    pub applied_at: Timestamp,
-}
-
 /// Trust files in a unit of work.
 #[async_trait]
 pub trait TrustFiles: Send {
@@ -106,9 +95,6 @@ pub trait DomainDecisions: Send + Sync {
 
     /// The names of dangerous patterns that came with a claim.
     async fn dangerous_patterns(&self, namespace: &Namespace, claim: &str) -> Result<Vec<String>>;
-
-    /// The trust file that is in force in a namespace; none if none was ever applied.
-    async fn trust_file(&self, namespace: &Namespace) -> Result<Option<AppliedTrustFile>>;
 
     /// The version of the trust file that is in force in each of at most `limit` namespaces.
     async fn trust_versions(&self, limit: u32) -> Result<Vec<(Namespace, u64)>>;

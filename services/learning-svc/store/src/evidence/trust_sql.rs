@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use async_trait::async_trait;
 use emend_core::{
-    CandidateId, DomainRule, FeedbackId, Kind, Learned, Namespace, OperationId, Status,
+    CandidateId, DomainRule, FeedbackId, Kind, Learned, Namespace, Status,
     evidence::{ClaimStatus, EdgeRelation, RulesOfName, TrustLevel},
 };
 use emend_store::StoreError;
@@ -22,8 +22,8 @@ use crate::{
     batches::batches,
     codes,
     evidence::{
-        AppliedTrustFile, DecisionRecord, DomainDecisions, SupportedClaims, TrustFileRecord, TrustFileWrite,
-        TrustFiles, rows::DomainRuleRow,
+        DecisionRecord, DomainDecisions, SupportedClaims, TrustFileRecord, TrustFileWrite, TrustFiles,
+        rows::DomainRuleRow,
     },
     rows::{At, StoredId, actor},
 };
@@ -277,26 +277,6 @@ impl DomainDecisions for SqlStore {
             || Ok(Vec::new()),
             |(patterns,)| serde_json::from_str(patterns).map_err(|error| at.corrupt("patterns", error)),
         )
-    }
-
-    async fn trust_file(&self, namespace: &Namespace) -> Result<Option<AppliedTrustFile>> {
-        let mut query = Statement::new(
-            "SELECT version, operation_id, applied_at FROM trust_files WHERE version <> 0 AND namespace = ",
-        );
-        query.push_bind(namespace.as_str());
-        let found = self.rows::<(i64, Vec<u8>, i64)>(query).await?;
-        let at = At {
-            table: "trust_files",
-            id: namespace,
-        };
-        let in_force = found.first().map(|(version, operation, applied_at)| {
-            Ok(AppliedTrustFile {
-                version: at.number("version", *version)?,
-                operation: OperationId(at.uuid("operation_id", operation)?),
-                applied_at: at.time("applied_at", *applied_at)?,
-            })
-        });
-        in_force.transpose()
     }
 
     async fn trust_versions(&self, limit: u32) -> Result<Vec<(Namespace, u64)>> {
