@@ -59,7 +59,8 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning => None,
+            | Kind::SearchTuning
+            | Kind::Notice => None,
         }
     }
 
@@ -100,6 +101,8 @@ impl Entry {
                 });
             }
             Learned::SearchTuning(set) => self.tuning = set.as_ref().map(|set| set.tuning().clone()),
+            // Nodes are not asked for it.
+            Learned::Notice(_) => {}
             Learned::EdgeLabel(label) => {
                 self.edge = label.map(|label| EdgeDecided {
                     relation: label.relation(),
@@ -126,7 +129,8 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning => {}
+            | Kind::SearchTuning
+            | Kind::Notice => {}
         }
     }
 
@@ -161,6 +165,7 @@ impl Entry {
             Kind::ClaimState => self.claim = None,
             Kind::EdgeLabel => self.edge = None,
             Kind::SearchTuning => self.tuning = None,
+            Kind::Notice => {}
         }
     }
 
