@@ -59,8 +59,7 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning
-            | Kind::Notice => None,
+            | Kind::SearchTuning => None,
         }
     }
 
@@ -101,8 +100,6 @@ impl Entry {
                 });
             }
             Learned::SearchTuning(set) => self.tuning = set.as_ref().map(|set| set.tuning().clone()),
-            // Nodes are not asked for it.
-            Learned::Notice(_) => {}
             Learned::EdgeLabel(label) => {
                 self.edge = label.map(|label| EdgeDecided {
                     relation: label.relation(),
@@ -129,8 +126,7 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning
-            | Kind::Notice => {}
+            | Kind::SearchTuning => {}
         }
     }
 
@@ -165,7 +161,6 @@ impl Entry {
             Kind::ClaimState => self.claim = None,
             Kind::EdgeLabel => self.edge = None,
             Kind::SearchTuning => self.tuning = None,
-            Kind::Notice => {}
         }
     }
 

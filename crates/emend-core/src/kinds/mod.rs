@@ -8,7 +8,6 @@ mod entity_alias;
 mod few_shot_set;
 mod form;
 mod invocation_phrase;
-mod notice;
 mod profile;
 mod prohibition;
 mod prompt;
@@ -345,10 +344,6 @@ kinds! {
     SearchTuning:
         /// How; `None`: by the defaults, which is never a resource.
         SearchTuning(Option<SearchTuning>) in search_tuning;
-    /// What users read above the results of a query.
-    Notice:
-        /// The text; `None`: nothing, which is never a resource.
-        Notice(Option<String>) in notice;
 }
 
 impl Kind {

@@ -47,7 +47,7 @@ pub struct ResourceValue {
     /// Exactly one is set: the one for the resource's kind.
     #[prost(
         oneof = "resource_value::Value",
-        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21"
+        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub value: ::core::option::Option<resource_value::Value>,
 }
@@ -89,9 +89,6 @@ pub mod resource_value {
         /// For RESOURCE_KIND_SEARCH_TUNING.
         #[prost(message, tag = "20")]
         SearchTuning(::prost::alloc::boxed::Box<super::SearchTuningValue>),
-        /// For RESOURCE_KIND_NOTICE.
-        #[prost(message, tag = "21")]
-        Notice(super::NoticeValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -153,26 +150,6 @@ impl ::prost::Name for ProhibitionValue {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.common.v1.ProhibitionValue".into()
-    }
-}
-/// What users read above the results of a query.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct NoticeValue {
-    /// The text, 1 to 256 characters. Required, unless it is cleared.
-    #[prost(string, tag = "1")]
-    pub text: ::prost::alloc::string::String,
-    /// Nothing is shown. Only proposed, never a resource.
-    #[prost(bool, tag = "2")]
-    pub cleared: bool,
-}
-impl ::prost::Name for NoticeValue {
-    const NAME: &'static str = "NoticeValue";
-    const PACKAGE: &'static str = "emend.common.v1";
-    fn full_name() -> ::prost::alloc::string::String {
-        "emend.common.v1.NoticeValue".into()
-    }
-    fn type_url() -> ::prost::alloc::string::String {
-        "/emend.common.v1.NoticeValue".into()
     }
 }
 /// What a term stands for, and how. The relations of one pair are rivals.
@@ -640,8 +617,6 @@ pub enum ResourceKind {
     /// How queries of one type are searched. Key: the query type, for example HYBRID, compared byte for byte. Decided by rulings of
     /// whoever sets values (by the default policy; others' await review).
     SearchTuning = 11,
-    /// What users read above the results of a query. Key: the query, as a phrase. Decided by rulings.
-    Notice = 12,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -662,7 +637,6 @@ impl ResourceKind {
             Self::Prompt => "RESOURCE_KIND_PROMPT",
             Self::Profile => "RESOURCE_KIND_PROFILE",
             Self::SearchTuning => "RESOURCE_KIND_SEARCH_TUNING",
-            Self::Notice => "RESOURCE_KIND_NOTICE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -680,7 +654,6 @@ impl ResourceKind {
             "RESOURCE_KIND_PROMPT" => Some(Self::Prompt),
             "RESOURCE_KIND_PROFILE" => Some(Self::Profile),
             "RESOURCE_KIND_SEARCH_TUNING" => Some(Self::SearchTuning),
-            "RESOURCE_KIND_NOTICE" => Some(Self::Notice),
             _ => None,
         }
     }

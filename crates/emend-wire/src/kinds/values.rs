@@ -28,7 +28,6 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::Prompt(_) => Kind::Prompt,
         Value::Profile(_) => Kind::Profile,
         Value::SearchTuning(_) => Kind::SearchTuning,
-        Value::Notice(_) => Kind::Notice,
     }
 }
 
@@ -128,14 +127,6 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
         Value::SearchTuning(message) => violations
             .part("", search::tuning(message))
             .map(Learned::SearchTuning),
-        Value::Notice(pb::NoticeValue { text, cleared }) => {
-            let notice = match (cleared, text.as_str()) {
-                (true, "") => Ok(None),
-                (true, _) => Err(Invalid::new("must be empty where cleared is set")),
-                (false, text) => parse_choice(text).map(Some),
-            };
-            violations.check("text", notice).map(Learned::Notice)
-        }
     };
     violations.finish(learned)
 }
@@ -183,10 +174,6 @@ pub fn value(learned: &Learned) -> Value {
             let message = tuning.map_or_else(search::cleared, |set| search::tuning_message(set.tuning()));
             Value::SearchTuning(message.into())
         }
-        Learned::Notice(notice) => Value::Notice(pb::NoticeValue {
-            cleared: notice.is_none(),
-            text: notice.unwrap_or_default(),
-        }),
     }
 }
 
