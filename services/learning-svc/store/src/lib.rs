@@ -35,7 +35,6 @@ mod sqlite_plans;
 pub mod standings;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod titles;
 mod work;
 
 use std::sync::Arc;
@@ -65,7 +64,6 @@ use crate::{
     profiles::{EntryRepository, ProfileRepository, ProfileStore, SuggestionStore},
     resources::{BulkRepository, ResourceRepository},
     standings::StandingStore,
-    titles::TitleRepository,
     work::Work,
 };
 
@@ -124,9 +122,6 @@ pub trait WholeUnit: UnitOfWork {
 
     /// Many new resources at once.
     fn bulk(&mut self) -> &mut dyn BulkRepository;
-
-    /// Titles of namespaces.
-    fn titles(&mut self) -> &mut dyn TitleRepository;
 }
 
 impl WholeUnit for Work {
@@ -143,10 +138,6 @@ impl WholeUnit for Work {
     }
 
     fn bulk(&mut self) -> &mut dyn BulkRepository {
-        self
-    }
-
-    fn titles(&mut self) -> &mut dyn TitleRepository {
         self
     }
 }

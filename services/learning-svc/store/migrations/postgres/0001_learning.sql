@@ -721,10 +721,3 @@ CREATE TABLE trust_files (
     operation_id BYTEA NOT NULL,
     applied_at   BIGINT NOT NULL
 );
-
--- What people call namespaces.
-CREATE TABLE namespace_titles (
-    namespace  TEXT COLLATE "C" PRIMARY KEY,
-    title      TEXT NOT NULL,
-    updated_at BIGINT NOT NULL
-);

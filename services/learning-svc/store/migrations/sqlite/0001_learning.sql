@@ -721,10 +721,3 @@ CREATE TABLE trust_files (
     operation_id BLOB NOT NULL,
     applied_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- What people call namespaces.
-CREATE TABLE namespace_titles (
-    namespace  TEXT PRIMARY KEY,
-    title      TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
