@@ -256,14 +256,14 @@ fn event(number: u32) -> Result<IngestEvent> {
     })
 }
 
-fn retraction(of: &IngestEvent) -> IngestEvent {
+fn retraction(event: &IngestEvent) -> IngestEvent {
     IngestEvent {
-        id: EventId(uuid::Uuid::from_u128(of.id.0.as_u128() | 1 << 100)),
+        id: EventId(uuid::Uuid::from_u128(event.id.0.as_u128() | 1 << 100)),
         change: FeedbackChange::Retracted {
             caller: Caller::anonymous(),
             at: SystemClock::shared().now(),
             sender: Roles::default(),
         },
-        ..of.clone()
+        ..event.clone()
     }
 }

@@ -223,6 +223,6 @@ fn percentile(took: &mut [Duration], percent: usize) -> Duration {
     took.get(last * percent / 100).copied().unwrap_or_default()
 }
 
-fn micros(of: Duration) -> f64 {
-    of.as_secs_f64() * 1e6
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
 }

@@ -123,8 +123,11 @@ mod tests {
 
     use super::findings;
 
-    fn counts(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
-        of.iter().map(|&(path, count)| (path.to_owned(), count)).collect()
+    fn counts(entries: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        entries
+            .iter()
+            .map(|&(path, count)| (path.to_owned(), count))
+            .collect()
     }
 
     #[test]

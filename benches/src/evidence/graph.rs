@@ -65,9 +65,9 @@ pub(super) fn nodes(edges: usize) -> Result<Vec<Upsert>> {
     let pages: Vec<usize> = (0..fragments.len().div_ceil(10)).collect();
     let claims: Vec<usize> = (0..edges.div_ceil(PER_CLAIM)).collect();
     for pages in pages.chunks(BATCH) {
-        let mut of = upsert()?;
+        let mut upsert = upsert()?;
         for &page in pages {
-            of.pages.push(Page {
+            upsert.pages.push(Page {
                 id: id("p", page)?,
                 host: host(page / 5),
                 url: String::new(),
@@ -75,23 +75,23 @@ pub(super) fn nodes(edges: usize) -> Result<Vec<Upsert>> {
                 works: Vec::new(),
             });
         }
-        upserts.push(of);
+        upserts.push(upsert);
     }
     for fragments in fragments.chunks(BATCH) {
-        let mut of = upsert()?;
+        let mut upsert = upsert()?;
         for &fragment in fragments {
-            of.fragments.push(Fragment {
+            upsert.fragments.push(Fragment {
                 id: id("f", fragment)?,
                 page: id("p", fragment / 10)?,
                 text: "A part of a page that says something of a claim.".into(),
             });
         }
-        upserts.push(of);
+        upserts.push(upsert);
     }
     for claims in claims.chunks(BATCH) {
-        let mut of = upsert()?;
+        let mut upsert = upsert()?;
         for &claim in claims {
-            of.claims.push(ClaimUpsert {
+            upsert.claims.push(ClaimUpsert {
                 id: id("c", claim)?,
                 task: Some(task(claim, edges)?),
                 text: "Something that is said to be true.".into(),
@@ -100,16 +100,16 @@ pub(super) fn nodes(edges: usize) -> Result<Vec<Upsert>> {
                 patterns: Vec::new(),
             });
         }
-        upserts.push(of);
+        upserts.push(upsert);
     }
     Ok(upserts)
 }
 
 pub(super) fn edges(numbers: &[usize], of_all: usize) -> Result<Upsert> {
-    let mut of = upsert()?;
+    let mut upsert = upsert()?;
     let weight = Weight::parse(0.9).map_err(|invalid| anyhow!("{invalid}"))?;
     for &number in numbers {
-        of.edges.push(EdgeUpsert {
+        upsert.edges.push(EdgeUpsert {
             id: id("e", number)?,
             relation: EdgeRelation::LABELS[number % 3],
             source: NodeRef {
@@ -125,5 +125,5 @@ pub(super) fn edges(numbers: &[usize], of_all: usize) -> Result<Upsert> {
             confidence: Some((0.9, weight)),
         });
     }
-    Ok(of)
+    Ok(upsert)
 }

@@ -172,8 +172,8 @@ impl Backend {
     }
 
     /// All texts of one card or product, its whole text first.
-    pub fn texts(&self, of: &str) -> Result<Vec<Record>> {
-        self.index.records_of(of)
+    pub fn texts(&self, subject: &str) -> Result<Vec<Record>> {
+        self.index.records_of(subject)
     }
 
     /// The id of a new session.

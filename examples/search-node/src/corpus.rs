@@ -25,7 +25,7 @@ pub struct Record {
 impl Record {
     /// What it is of: a card or a product.
     pub fn of(&self) -> &str {
-        self.id.split_once(':').map_or(&self.id, |(of, _)| of)
+        self.id.split_once(':').map_or(&self.id, |(subject, _)| subject)
     }
 
     /// Whether there is nothing to search in it.
@@ -72,7 +72,7 @@ pub fn read(directory: &Path) -> Result<Vec<Record>> {
 fn parse(line: &str) -> Result<Record> {
     let record: Record = serde_json::from_str(line)?;
     let parts = record.id.split_once(':');
-    let is_whole = parts.is_some_and(|(of, key)| !of.is_empty() && !key.is_empty());
+    let is_whole = parts.is_some_and(|(subject, key)| !subject.is_empty() && !key.is_empty());
     let violations: Vec<&str> = [
         (is_whole, "id: must be {id}:{source_key}"),
         (!record.title.trim().is_empty(), "title: must not be empty"),

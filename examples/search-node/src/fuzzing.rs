@@ -30,8 +30,8 @@ pub fn request(request: SearchRequest) {
             let violations = violations.into_vec();
             assert!(!violations.is_empty());
             for violation in violations {
-                let of = violation.field.split('.').next().unwrap_or_default();
-                assert!(fields.contains(&of), "{violation:?}");
+                let field = violation.field.split('.').next().unwrap_or_default();
+                assert!(fields.contains(&field), "{violation:?}");
             }
         }
         Ok(question) => {

@@ -168,15 +168,15 @@ impl SearchIndex {
     }
 
     /// The record that tells most of a card or product: its whole text, else the first of its texts.
-    pub(crate) fn record_of(&self, of: &str) -> Result<Option<Record>> {
-        Ok(self.records_of(of)?.into_iter().next())
+    pub(crate) fn record_of(&self, subject: &str) -> Result<Option<Record>> {
+        Ok(self.records_of(subject)?.into_iter().next())
     }
 
     /// The records of one card or product: its whole text, then the others by their ids.
-    pub(crate) fn records_of(&self, of: &str) -> Result<Vec<Record>> {
+    pub(crate) fn records_of(&self, subject: &str) -> Result<Vec<Record>> {
         let searcher = self.searcher();
         let query = TermQuery::new(
-            Term::from_field_text(self.fields.of, of),
+            Term::from_field_text(self.fields.of, subject),
             IndexRecordOption::Basic,
         );
         let found = searcher.search(&query, &TopDocs::with_limit(RECORDS_OF_A_TITLE).order_by_score())?;
@@ -389,12 +389,12 @@ impl Way {
     fn query(&self) -> Box<dyn Query> {
         let term = |term: &Term| TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
         match self {
-            Self::Term(of) => Box::new(term(of)),
+            Self::Term(word) => Box::new(term(word)),
             Self::All(of) => {
                 let all = of.iter().map(|of| Box::new(term(of)) as Box<dyn Query>);
                 Box::new(BooleanQuery::intersection(all.collect()))
             }
-            Self::Phrase(of) => Box::new(PhraseQuery::new_with_offset(of.clone())),
+            Self::Phrase(words) => Box::new(PhraseQuery::new_with_offset(words.clone())),
         }
     }
 }
@@ -484,8 +484,8 @@ mod tests {
             let mut all = found(&shares, 0.0, &everywhere);
             all.retain(|address, _| {
                 let record = index.fields.record(&searcher.doc::<TantivyDocument>(*address).unwrap());
-                let is_blocked = record.host().is_some_and(|host| bounds.blocked.iter().any(|of| of == host));
-                !is_blocked && !bounds.prohibited.iter().any(|of| of == record.of())
+                let is_blocked = record.host().is_some_and(|host| bounds.blocked.iter().any(|host_name| host_name == host));
+                !is_blocked && !bounds.prohibited.iter().any(|subject| subject == record.of())
             });
             let mut scores: Vec<f64> = all.values().copied().collect();
             scores.sort_unstable_by(f64::total_cmp);

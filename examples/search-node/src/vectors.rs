@@ -40,8 +40,13 @@ impl Vectors {
 
     /// How close each is to a vector of as many numbers.
     pub(crate) fn compared(self: Arc<Self>, to: &Vector) -> Closeness {
-        let cosine =
-            |of: &[f32]| -> f32 { of.iter().zip(to.numbers()).map(|(one, other)| one * other).sum() };
+        let cosine = |numbers: &[f32]| -> f32 {
+            numbers
+                .iter()
+                .zip(to.numbers())
+                .map(|(one, other)| one * other)
+                .sum()
+        };
         let values = self.numbers.chunks_exact(self.dimensions.max(1)).map(cosine);
         Closeness {
             values: values.map(|cosine| f64::from(cosine.clamp(0.0, 1.0))).collect(),
@@ -92,7 +97,7 @@ impl Closeness {
         let is_within = |place: &Place| {
             let is_blocked = |host: &str| bounds.blocked.iter().any(|blocked| blocked == host);
             bounds.namespaces.contains(&*place.namespace)
-                && !bounds.prohibited.iter().any(|of| **of == *place.of)
+                && !bounds.prohibited.iter().any(|subject| **subject == *place.of)
                 && !place.host.as_deref().is_some_and(is_blocked)
         };
         let places = self.vectors.places.iter().zip(&self.values);

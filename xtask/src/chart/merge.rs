@@ -226,7 +226,10 @@ mod tests {
             }
         };
         let renderings = ALL.map(|choice| (choice, of(choice)));
-        let renderings: Vec<(Choice, &Value)> = renderings.iter().map(|(choice, of)| (*choice, of)).collect();
+        let renderings: Vec<(Choice, &Value)> = renderings
+            .iter()
+            .map(|(choice, rendering)| (*choice, rendering))
+            .collect();
         let place = merge("", &ALL, &renderings, 2).unwrap();
         let Node::Map(places) = &place.nodes[0].1 else {
             panic!("{place:?}");

@@ -1,7 +1,7 @@
 //! What a trust file says: how far the sources of domains are trusted in some namespaces, which are blocked, and which patterns
 //! in what they publish are dangerous. It is applied as a whole; a greater version replaces all of a lesser one.
 //!
-//! Here the file has been read: YAML and TOML are its reader's business.
+//! Here the file has been read: YAML and TOML are parsed by learning-svc, in `evidence/trust_file.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -111,7 +111,9 @@ fn in_order(answer: Answer, expected: usize) -> Result<Vec<Vector>> {
     }
     let vectors: Vec<Vector> = vectors.into_iter().flatten().collect();
     if let [first, rest @ ..] = &*vectors
-        && let Some(other) = rest.iter().find(|of| of.dimensions() != first.dimensions())
+        && let Some(other) = rest
+            .iter()
+            .find(|vector| vector.dimensions() != first.dimensions())
     {
         bail!(
             "its vectors have {} and {} numbers",

@@ -164,11 +164,11 @@ fn an_endpoint_is_an_address_and_two_names() {
     assert_eq!(with(|_, _| {}), Ok(()));
     for (change, why) in [
         (
-            (|of, _| of.url = "127.0.0.1:1".parse().unwrap()) as fn(&mut Endpoint, &mut String),
+            (|endpoint, _| endpoint.url = "127.0.0.1:1".parse().unwrap()) as fn(&mut Endpoint, &mut String),
             "must be http://HOST:PORT/PATH or https://…, is 127.0.0.1:1",
         ),
         (
-            |of, _| of.model = "m".repeat(65),
+            |endpoint, _| endpoint.model = "m".repeat(65),
             "the embedding model's name must be 1 to 64 characters, none of them control characters; has 65",
         ),
         (

@@ -27,12 +27,12 @@ async fn the_service_and_the_page_say_the_same() {
     let served: Vec<(String, String)> = found
         .results
         .iter()
-        .map(|of| (of.id.clone(), of.title.clone()))
+        .map(|result| (result.id.clone(), result.title.clone()))
         .collect();
     let own: Vec<(String, String)> = expected
         .titles
         .iter()
-        .map(|of| (of.record.of().to_owned(), of.record.title.clone()))
+        .map(|result| (result.record.of().to_owned(), result.record.title.clone()))
         .collect();
     assert_eq!(served, own);
     assert_eq!(
@@ -51,7 +51,11 @@ async fn the_service_and_the_page_say_the_same() {
     assert_eq!(refused.code(), Code::InvalidArgument);
     let refused = Explained::from(refused);
     assert_eq!(refused.reason.as_deref(), Some("INVALID_FIELDS"));
-    let fields: Vec<&str> = refused.field_violations.iter().map(|of| &*of.field).collect();
+    let fields: Vec<&str> = refused
+        .field_violations
+        .iter()
+        .map(|violation| &*violation.field)
+        .collect();
     assert_eq!(
         fields,
         [

@@ -54,7 +54,9 @@ async fn preview(system: &System, tuning: &str, more: &[&str]) -> Value {
 /// The changed queries of a preview, by text.
 fn changed(preview: &Value) -> BTreeMap<&str, &Value> {
     let changed = preview["changed"].as_array().unwrap().iter();
-    changed.map(|of| (of["query"].as_str().unwrap(), of)).collect()
+    changed
+        .map(|change| (change["query"].as_str().unwrap(), change))
+        .collect()
 }
 
 both_databases! {
@@ -83,18 +85,18 @@ both_databases! {
             assert_eq!((&foreseen["queries"], &searched["queries"]), (&16.into(), &16.into()));
             let (foreseen, searched) = (changed(&foreseen), changed(&searched));
             for (text, hits) in &found {
-                let count = searched.get(text).map_or(*hits, |of| of["foundAfter"].as_array().unwrap().len());
-                let Some(of) = foreseen.get(text) else {
+                let count = searched.get(text).map_or(*hits, |search| search["foundAfter"].as_array().unwrap().len());
+                let Some(forecast) = foreseen.get(text) else {
                     assert_eq!(count, *hits, "{tuning}, {text}: {searched:?}");
                     continue;
                 };
-                let step = searched.get(text).map(|of| &of["stepAfter"]);
-                let bound = |name: &str| usize::try_from(of["after"][name].as_u64().unwrap()).unwrap();
+                let step = searched.get(text).map(|search| &search["stepAfter"]);
+                let bound = |name: &str| usize::try_from(forecast["after"][name].as_u64().unwrap()).unwrap();
                 let (least, most) = (bound("least"), bound("most"));
-                assert_eq!(of["before"]["most"], *hits, "{tuning}, {of}");
+                assert_eq!(forecast["before"]["most"], *hits, "{tuning}, {forecast}");
                 if least > 0 || most == 0 {
-                    assert!((least..=most).contains(&count), "{tuning}, {of}: {count}");
-                    assert!(step.is_none_or(|step| *step == of["after"]["step"]), "{tuning}, {of}: {step:?}");
+                    assert!((least..=most).contains(&count), "{tuning}, {forecast}: {count}");
+                    assert!(step.is_none_or(|step| *step == forecast["after"]["step"]), "{tuning}, {forecast}: {step:?}");
                     told += 1;
                 }
             }

@@ -59,7 +59,9 @@ impl ContestMetrics {
     pub fn show_candidates(&self, counted: &[(Kind, Status, u64)]) {
         for kind in Kind::ALL {
             for status in STATUSES {
-                let found = counted.iter().find(|(of, is, _)| (*of, *is) == (kind, status));
+                let found = counted
+                    .iter()
+                    .find(|(counted_kind, is, _)| (*counted_kind, *is) == (kind, status));
                 let count = found.map_or(0, |(.., count)| *count);
                 self.candidates
                     .get_or_create(&[("kind", kind.name()), ("status", status_name(status))])

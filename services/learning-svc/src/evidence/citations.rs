@@ -198,10 +198,10 @@ impl Evidence {
 fn page_of<'k>(known: &'k [KnownPage], related: &[Related], places: &[usize]) -> Option<&'k KnownPage> {
     let first = places.first().map(|place| &related[*place].page.id);
     let is_of = |known: &&KnownPage| {
-        places.iter().map(|place| &related[*place]).any(|of| {
-            of.page.id == known.id
-                || of.other_ids.contains(&known.id)
-                || of.page.works.iter().any(|work| known.works.contains(work))
+        places.iter().map(|place| &related[*place]).any(|candidate| {
+            candidate.page.id == known.id
+                || candidate.other_ids.contains(&known.id)
+                || candidate.page.works.iter().any(|work| known.works.contains(work))
         })
     };
     let same = known.iter().find(|known| Some(&known.id) == first);
@@ -254,8 +254,8 @@ fn edge_id(source: &EvidenceId, target: &EvidenceId) -> Result<EvidenceId, Error
 }
 
 /// An id of this sort, made of what it is to be told apart by.
-fn named(sort: &str, of: &str) -> Result<EvidenceId, Error> {
-    let id = format!("{sort}:{}", Uuid::new_v5(&CITES, of.as_bytes()));
+fn named(sort: &str, name: &str) -> Result<EvidenceId, Error> {
+    let id = format!("{sort}:{}", Uuid::new_v5(&CITES, name.as_bytes()));
     EvidenceId::parse(&id).map_err(Error::internal)
 }
 

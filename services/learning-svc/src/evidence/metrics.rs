@@ -72,13 +72,13 @@ impl EvidenceMetrics {
 
     /// Shows how much is to be computed.
     pub fn show_backlog(&self, backlog: Backlog) {
-        for (of, count) in [
+        for (waiting_for, count) in [
             ("names", backlog.names),
             ("claims", backlog.claims),
             ("domains", backlog.domains),
         ] {
             self.backlog
-                .get_or_create(&[("of", of)])
+                .get_or_create(&[("of", waiting_for)])
                 .set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }

@@ -89,7 +89,7 @@ pub(crate) struct BlockedDomain {
 impl BlockedDomain {
     /// What blocked it: the feedback, else the claim with the dangerous pattern, else the candidate.
     pub(crate) fn cause_id(&self) -> String {
-        let feedback = self.rule.decision.as_ref().and_then(|of| of.feedback);
+        let feedback = self.rule.decision.as_ref().and_then(|decision| decision.feedback);
         let claim = self.rule.value.cause.as_ref().map(|cause| &cause.claim_id);
         match (feedback, claim.filter(|claim| !claim.is_empty())) {
             (Some(feedback), _) => feedback.to_string(),
@@ -187,7 +187,7 @@ impl Evidence {
                 let Learned::DomainRule(value) = &record.candidate.value.learned else {
                     continue;
                 };
-                let is_of_layer = filter.layer.is_none_or(|of| layer(&record) == Some(of));
+                let is_of_layer = filter.layer.is_none_or(|wanted| layer(&record) == Some(wanted));
                 let is_listed = filter.with_ended || is_active(&record, value);
                 if is_of_layer && is_listed && keep(value) {
                     let value = value.clone();
@@ -210,12 +210,13 @@ impl Evidence {
         let mut decisions = self.graph().decisions(&ids).await?;
         let listed = found.into_iter().map(|(record, value)| {
             let decision = decisions.remove(&record.candidate.id);
-            let of_feedback = decision.as_ref().filter(|of| of.feedback.is_some());
-            let said = of_feedback.map(|of| of.reason.clone());
-            let actor = decision.as_ref().and_then(|of| of.actor.clone());
+            let of_feedback = decision.as_ref().filter(|decision| decision.feedback.is_some());
+            let said = of_feedback.map(|decision| decision.reason.clone());
+            let actor = decision.as_ref().and_then(|decision| decision.actor.clone());
             let decided = deciding(record.key.key.as_str(), Layers::All, |name| rules.get(name));
             ListedRule {
-                effective: decided.map_or_else(Default::default, |of| (of.level, Some(of.layer))),
+                effective: decided
+                    .map_or_else(Default::default, |decided| (decided.level, Some(decided.layer))),
                 reason: said.unwrap_or_else(|| record.candidate.decision_reason.clone().unwrap_or_default()),
                 actor: actor.unwrap_or_else(|| record.kept.decided_by.clone()),
                 record,
@@ -235,7 +236,7 @@ impl Evidence {
         let evidence = self.graph();
         let (mut reason, mut contradicting) = (rule.reason.clone(), Vec::new());
         if let Some(RuleCause { found, claim_id }) = &rule.value.cause {
-            let of = evidence
+            let verified = evidence
                 .supported_claims(namespace, rule.pattern(), CONTRADICTING)
                 .await?;
             reason = match found {
@@ -244,7 +245,7 @@ impl Evidence {
                     let percent = stored.policy.blocking.rejected_percent();
                     format!(
                         "more than {percent} % of its claims are rejected ({} of {})",
-                        of.rejected, of.claims
+                        verified.rejected, verified.claims
                     )
                 }
                 Finding::DangerousPattern => {
@@ -256,9 +257,12 @@ impl Evidence {
                 }
                 Finding::IndependentSupport => reason,
             };
-            contradicting = of.rejected_ids;
+            contradicting = verified.rejected_ids;
         }
-        let since = rule.decision.as_ref().and_then(|of| of.in_force_since);
+        let since = rule
+            .decision
+            .as_ref()
+            .and_then(|decision| decision.in_force_since);
         Ok(BlockedDomain {
             since: since.unwrap_or(rule.record.kept.created_at),
             reason,
@@ -282,7 +286,7 @@ fn layer(record: &CandidateRecord) -> Option<Layer> {
 fn decides(record: &CandidateRecord, rules: &HashMap<String, RulesOfName<()>>) -> bool {
     let pattern = record.key.key.as_str();
     deciding(pattern, Layers::All, |name| rules.get(name))
-        .is_some_and(|of| Some(of.layer) == layer(record) && of.covering.pattern() == pattern)
+        .is_some_and(|decided| Some(decided.layer) == layer(record) && decided.covering.pattern() == pattern)
 }
 
 /// Rules of a name without those that block.
@@ -300,5 +304,5 @@ impl RulesHere for WithoutBlocks<'_> {
 /// How far what a pattern covers would be trusted without blocks.
 fn shown_level(pattern: &str, rules: &HashMap<String, RulesOfName<()>>) -> TrustLevel {
     let shown = deciding(pattern, Layers::All, |name| rules.get(name).map(WithoutBlocks));
-    shown.map(|of| of.level).unwrap_or_default()
+    shown.map(|shown| shown.level).unwrap_or_default()
 }

@@ -226,7 +226,8 @@ impl Nodes {
             return Ok(());
         };
         let is_ahead = |epoch: Epoch, revision| {
-            Epoch::parse(&applied.epoch).is_ok_and(|of| of == epoch) && applied.revision > revision
+            Epoch::parse(&applied.epoch).is_ok_and(|applied_epoch| applied_epoch == epoch)
+                && applied.revision > revision
         };
         if !is_ahead(epoch, revision) {
             return Ok(());

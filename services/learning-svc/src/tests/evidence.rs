@@ -145,11 +145,17 @@ async fn evidence_gives_the_confidence_of_the_table(world: &World) {
             number += 1;
             upsert(&app, &support(number, "blog.example.org", name, relation, 0.9)).await;
         }
-        let of = claim(&app, name).await.evidence.reported();
-        let found = [of.alpha, of.beta, of.confidence, of.uncertainty, of.controversy];
+        let reported = claim(&app, name).await.evidence.reported();
+        let found = [
+            reported.alpha,
+            reported.beta,
+            reported.confidence,
+            reported.uncertainty,
+            reported.controversy,
+        ];
         assert_eq!(
-            found.map(|of| of.to_string()),
-            expected.map(|of| of.to_string()),
+            found.map(|number| number.to_string()),
+            expected.map(|number| number.to_string()),
             "{name}"
         );
     }

@@ -54,11 +54,18 @@ async fn replace(app: &Capabilities, request: &pb::UpsertEvidenceRequest) -> Res
 }
 
 /// What was done to an element, the newest first: what, before, after.
-async fn events(app: &Capabilities, sort: ElementSort, of: &str) -> Vec<(EvidenceAction, String, String)> {
+async fn events(
+    app: &Capabilities,
+    sort: ElementSort,
+    element_id: &str,
+) -> Vec<(EvidenceAction, String, String)> {
     let filter = EventFilter {
         namespace: namespace(),
         target: None,
-        element: Some(Element { sort, id: id(of) }),
+        element: Some(Element {
+            sort,
+            id: id(element_id),
+        }),
         task: None,
         caller: None,
         period: Period::default(),
@@ -143,7 +150,7 @@ async fn what_was_upserted_wrongly_is_replaced_and_everything_follows(world: &Wo
     second.claims.clear();
     replace(&app, &second).await.unwrap();
     settle(&app).await;
-    let counted = async |of| claim(&app, of).await.evidence.supporting_count;
+    let counted = async |claim_id| claim(&app, claim_id).await.evidence.supporting_count;
     assert_eq!((counted("c1").await, counted("c2").await), (2, 1));
     assert_eq!(
         events(&app, ElementSort::Edge, "e2").await,

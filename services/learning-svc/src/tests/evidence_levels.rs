@@ -85,7 +85,7 @@ async fn rules(app: &Capabilities, patterns: &[&str]) -> HashMap<(String, &'stat
     for pattern in patterns {
         for layer in Layer::ALL {
             let contest = key(pattern, layer).contest_id();
-            if let Some((.., value)) = contents.resources.iter().find(|(of, ..)| *of == contest)
+            if let Some((.., value)) = contents.resources.iter().find(|(id, ..)| *id == contest)
                 && let Learned::DomainRule(rule) = emend_wire::value::decode(value).unwrap().learned
             {
                 rules.insert(((*pattern).to_owned(), layer.name()), rule);
@@ -710,10 +710,10 @@ async fn assert_recomputed(
     }
     let decided = |host: &str, layers| {
         let found = deciding(host, layers, |name| of_names.get(name));
-        found.map(|of| (of.layer, of.level))
+        found.map(|decision| (decision.layer, decision.level))
     };
     let set_level =
-        |host: &str| decided(host, Layers::WithoutVerified).map_or_else(Default::default, |(_, of)| of);
+        |host: &str| decided(host, Layers::WithoutVerified).map_or_else(Default::default, |(_, level)| level);
 
     let all = EdgeFilter {
         namespace: namespace(),

@@ -132,18 +132,18 @@ async fn blocked_names(app: &Capabilities) -> Vec<String> {
     let mut names: Vec<String> = blocked(app)
         .await
         .iter()
-        .map(|of| format!("{} {}", of.rule.pattern(), of.rule.record.key.qualifier))
+        .map(|row| format!("{} {}", row.rule.pattern(), row.rule.record.key.qualifier))
         .collect();
     names.sort_unstable();
     names
 }
 
-async fn revisions(app: &Capabilities, of: &ReadTrustFile) -> Vec<RevisionRecord> {
+async fn revisions(app: &Capabilities, file: &ReadTrustFile) -> Vec<RevisionRecord> {
     let filter = RevisionFilter {
         namespace: namespace(),
         kind: None,
         keys: Vec::new(),
-        operation: Some(of.operation),
+        operation: Some(file.operation),
     };
     app.store.list_revisions(&filter, None, 100).await.unwrap().0
 }
@@ -383,7 +383,7 @@ async fn blocked_domains_page_and_leave_the_list_when_restored(world: &World) {
             .await
             .unwrap();
         assert!(page.len() <= 10);
-        found.extend(page.iter().map(|of| of.rule.pattern().to_owned()));
+        found.extend(page.iter().map(|row| row.rule.pattern().to_owned()));
         after = next;
         if after.is_none() {
             break;
@@ -504,7 +504,7 @@ async fn what_decides_elsewhere_is_not_listed_as_blocked(world: &World) {
     let wildcard = blocked(&app).await;
     let wildcard = wildcard
         .iter()
-        .find(|of| of.rule.pattern() == "*.b.example")
+        .find(|row| row.rule.pattern() == "*.b.example")
         .unwrap();
     assert_eq!(wildcard.original, TrustLevel::Low);
     // Somebody decided about all below c.example.
@@ -567,8 +567,8 @@ impl ErrorsReported {
 }
 
 impl tracing::Subscriber for ErrorsReported {
-    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
-        *of.level() == tracing::Level::ERROR
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::ERROR
     }
 
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {

@@ -115,7 +115,7 @@ fn told<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, String) 
 async fn current_of(app: &Capabilities, label: &str) -> Option<(String, u32)> {
     let records = app.store.contents().await.unwrap();
     let contest = key_of(label).contest_id();
-    let (.., value) = records.resources.iter().find(|(of, ..)| *of == contest)?;
+    let (.., value) = records.resources.iter().find(|(id, ..)| *id == contest)?;
     match emend_wire::value::decode(value).unwrap().learned {
         Learned::Prompt(prompt) => Some((prompt.text().to_owned(), prompt.version)),
         other => panic!("{other:?}"),
@@ -211,7 +211,7 @@ async fn of_twenty_callers_on_two_replicas_one_generates(world: &World) {
     let open = candidates(&apps[1]).await;
     let open = open
         .iter()
-        .filter(|of| of.candidate.status == Status::AwaitingReview);
+        .filter(|record| record.candidate.status == Status::AwaitingReview);
     assert_eq!(open.count(), 1);
     assert_eq!(findings(world).await, "[]");
 }

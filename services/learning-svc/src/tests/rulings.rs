@@ -80,8 +80,8 @@ pub(super) fn decision(world: &World, pattern: &str, what: &str, sender: &str) -
     event
 }
 
-pub(super) fn retraction(world: &World, of: &IngestEvent, by: &str) -> IngestEvent {
-    let mut event = world.retraction(of);
+pub(super) fn retraction(world: &World, recorded: &IngestEvent, by: &str) -> IngestEvent {
+    let mut event = world.retraction(recorded);
     let FeedbackChange::Retracted { sender, .. } = &mut event.change else {
         unreachable!("it was retracted")
     };
@@ -111,7 +111,7 @@ fn put(pattern: &str, what: &str) -> Put {
 async fn in_force(app: &Capabilities, pattern: &str) -> Option<String> {
     let contest = key(pattern).contest_id();
     let contents = app.store.contents().await.unwrap();
-    let found = contents.resources.iter().find(|(of, ..)| *of == contest);
+    let found = contents.resources.iter().find(|(id, ..)| *id == contest);
     found.map(|(_, _, value)| {
         emend_wire::value::decode(value)
             .unwrap()
@@ -121,15 +121,18 @@ async fn in_force(app: &Capabilities, pattern: &str) -> Option<String> {
     })
 }
 
-pub(super) fn ruling(of: &IngestEvent) -> CandidateId {
-    let FeedbackChange::Recorded(recorded) = &of.change else {
+pub(super) fn ruling(event: &IngestEvent) -> CandidateId {
+    let FeedbackChange::Recorded(recorded) = &event.change else {
         unreachable!("it was recorded")
     };
-    ruling_of(recorded.effects[0].key.contest_id(), of.feedback)
+    ruling_of(recorded.effects[0].key.contest_id(), event.feedback)
 }
 
-async fn record(app: &Capabilities, of: &IngestEvent) -> CandidateRecord {
-    app.decisions.candidate(&namespace(), ruling(of)).await.unwrap()
+async fn record(app: &Capabilities, event: &IngestEvent) -> CandidateRecord {
+    app.decisions
+        .candidate(&namespace(), ruling(event))
+        .await
+        .unwrap()
 }
 
 /// The rulings on a pattern.

@@ -35,15 +35,15 @@ async fn all(app: &Capabilities, feedback: &[FeedbackId]) -> Vec<(FeedbackId, Ve
 }
 
 /// The standings of the effects of one feedback.
-async fn effects(app: &Capabilities, of: &IngestEvent) -> Vec<Standing> {
-    let mut found = all(app, &[of.feedback]).await;
+async fn effects(app: &Capabilities, event: &IngestEvent) -> Vec<Standing> {
+    let mut found = all(app, &[event.feedback]).await;
     assert_eq!(found.len(), 1);
     found.remove(0).1
 }
 
 /// The standing of a feedback with one effect.
-async fn standing(app: &Capabilities, of: &IngestEvent) -> Short {
-    let effects = effects(app, of).await;
+async fn standing(app: &Capabilities, event: &IngestEvent) -> Short {
+    let effects = effects(app, event).await;
     assert_eq!(effects.len(), 1);
     short(&effects[0])
 }

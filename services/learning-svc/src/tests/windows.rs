@@ -89,7 +89,8 @@ async fn set(app: &Capabilities) -> FewShotSet {
 /// The outputs that are shown.
 async fn shown(app: &Capabilities) -> (Vec<String>, Vec<String>) {
     let set = set(app).await;
-    let outputs = |examples: Vec<emend_core::Example>| examples.into_iter().map(|of| of.output).collect();
+    let outputs =
+        |examples: Vec<emend_core::Example>| examples.into_iter().map(|example| example.output).collect();
     (outputs(set.good), outputs(set.bad))
 }
 

@@ -182,7 +182,7 @@ impl World {
         event
     }
 
-    pub(crate) fn retraction(&self, of: &IngestEvent) -> IngestEvent {
+    pub(crate) fn retraction(&self, recorded: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
             change: FeedbackChange::Retracted {
@@ -190,27 +190,27 @@ impl World {
                 at: self.clock.now(),
                 sender: Roles::default(),
             },
-            ..of.clone()
+            ..recorded.clone()
         }
     }
 
     /// A retraction by somebody who is entitled.
-    pub(crate) fn retraction_by_reviewer(&self, of: &IngestEvent) -> IngestEvent {
-        let mut event = self.retraction(of);
+    pub(crate) fn retraction_by_reviewer(&self, recorded: &IngestEvent) -> IngestEvent {
+        let mut event = self.retraction(recorded);
         if let FeedbackChange::Retracted { sender, .. } = &mut event.change {
             *sender = Roles::parse(["reporter", "reviewer"].into_iter()).expect("known roles");
         }
         event
     }
 
-    pub(crate) fn redaction(&self, of: &IngestEvent) -> IngestEvent {
+    pub(crate) fn redaction(&self, recorded: &IngestEvent) -> IngestEvent {
         IngestEvent {
             id: EventId(self.entropy.uuid_v4()),
             change: FeedbackChange::Redacted {
                 caller: Caller::parse("backend").unwrap(),
                 at: self.clock.now(),
             },
-            ..of.clone()
+            ..recorded.clone()
         }
     }
 }

@@ -79,8 +79,8 @@ pub(crate) fn parse(request: &pb::RankCitationsRequest) -> Result<Citations, Vio
 
 fn one(message: &pb::RelatedPaper) -> Result<Related, Violations> {
     let mut violations = Violations::new();
-    let page = if let Some(of) = &message.page {
-        violations.part("page", page_of_paper(of))
+    let page = if let Some(page) = &message.page {
+        violations.part("page", page_of_paper(page))
     } else {
         violations.add("page", "is required");
         None

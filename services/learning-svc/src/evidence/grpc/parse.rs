@@ -54,18 +54,22 @@ pub(crate) fn upsert(request: &pb::UpsertEvidenceRequest) -> Result<Upsert, Viol
         );
         return Err(violations);
     }
-    let pages = each(&mut violations, ("pages", "page_id"), pages, page, |of| &of.id);
+    let pages = each(&mut violations, ("pages", "page_id"), pages, page, |page| {
+        &page.id
+    });
     let fragments = each(
         &mut violations,
         ("fragments", "fragment_id"),
         fragments,
         fragment,
-        |of| &of.id,
+        |fragment| &fragment.id,
     );
-    let claims = each(&mut violations, ("claims", "claim_id"), claims, claim, |of| {
-        &of.id
+    let claims = each(&mut violations, ("claims", "claim_id"), claims, claim, |claim| {
+        &claim.id
     });
-    let edges = each(&mut violations, ("edges", "edge_id"), edges, edge, |of| &of.id);
+    let edges = each(&mut violations, ("edges", "edge_id"), edges, edge, |edge| {
+        &edge.id
+    });
     let upsert = namespace.map(|namespace| Upsert {
         namespace,
         pages,

@@ -215,7 +215,7 @@ async fn a_lease_that_expired_is_taken_over(world: &World) {
     let open: Vec<_> = candidates(&app)
         .await
         .into_iter()
-        .filter(|of| of.candidate.status == Status::AwaitingReview)
+        .filter(|record| record.candidate.status == Status::AwaitingReview)
         .collect();
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].candidate.id, proposed.candidate.id);

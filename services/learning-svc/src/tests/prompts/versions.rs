@@ -75,7 +75,12 @@ async fn versions_count_over_labels_and_are_used_again(world: &World) {
     let (versions, more) = app.outputs.prompt_versions(&key(), None, 3).await.unwrap();
     let numbers: Vec<_> = versions
         .iter()
-        .map(|(of, _)| (of.record.candidate.proposal.unwrap().version, of.labels.len()))
+        .map(|(version, _)| {
+            (
+                version.record.candidate.proposal.unwrap().version,
+                version.labels.len(),
+            )
+        })
         .collect();
     assert_eq!((numbers, more), (vec![(4, 0), (3, 0), (2, 2)], true));
     let (rest, more) = app.outputs.prompt_versions(&key(), Some(2), 3).await.unwrap();
@@ -92,10 +97,17 @@ async fn decided(app: &Capabilities, number: u32) -> Vec<Decided> {
         .prompt_versions(&key(), Some(number + 1), 1)
         .await
         .unwrap();
-    let decided = versions[0].0.history.iter().map(|(label, of)| {
-        let minutes = of.at.as_second() / 60 % 60;
-        let by = of.actor.on_behalf_of.clone();
-        (label.clone(), of.from, of.to, by, of.reason.clone(), minutes)
+    let decided = versions[0].0.history.iter().map(|(label, transition)| {
+        let minutes = transition.at.as_second() / 60 % 60;
+        let by = transition.actor.on_behalf_of.clone();
+        (
+            label.clone(),
+            transition.from,
+            transition.to,
+            by,
+            transition.reason.clone(),
+            minutes,
+        )
     });
     decided.collect()
 }
@@ -221,12 +233,12 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
     let rows: Vec<_> = stats
         .versions
         .iter()
-        .map(|of| {
+        .map(|statistics| {
             (
-                of.prompt_version.as_str(),
-                of.counts.good,
-                of.counts.neutral,
-                of.counts.bad,
+                statistics.prompt_version.as_str(),
+                statistics.counts.good,
+                statistics.counts.neutral,
+                statistics.counts.bad,
             )
         })
         .collect();
@@ -293,9 +305,9 @@ async fn a_redacted_rating_is_counted_with_what_was_made_of_it(world: &World) {
     let found: Vec<_> = all
         .versions
         .iter()
-        .map(|(of, redacted)| {
-            let kept = of.record.candidate.proposal.unwrap();
-            (kept.version, of.labels.len(), *redacted)
+        .map(|(version, redacted)| {
+            let kept = version.record.candidate.proposal.unwrap();
+            (kept.version, version.labels.len(), *redacted)
         })
         .collect();
     assert_eq!((found, all.more), (vec![(3, 1, 1), (2, 0, 1)], false));
@@ -416,7 +428,7 @@ async fn a_preview_shows_both_prompts_on_rated_inputs(world: &World) {
     let outputs: Vec<_> = preview
         .inputs
         .iter()
-        .map(|of| of.rated.texts.output.as_str())
+        .map(|example| example.rated.texts.output.as_str())
         .collect();
     assert_eq!(outputs, ["z", "y", "x", "g"]);
     assert_eq!(

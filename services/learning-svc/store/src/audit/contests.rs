@@ -183,12 +183,12 @@ async fn check_counts(reading: &mut dyn AuditRead, findings: &mut Findings) -> R
             );
         }
     };
-    for (of, counted) in counted {
-        let present = present.remove(&of).unwrap_or(0);
-        differ(of, counted, present);
+    for (subject, counted) in counted {
+        let present = present.remove(&subject).unwrap_or(0);
+        differ(subject, counted, present);
     }
-    for (of, present) in present {
-        differ(of, 0, present);
+    for (subject, present) in present {
+        differ(subject, 0, present);
     }
     Ok(())
 }
@@ -578,8 +578,8 @@ fn check_replayed(contest: &Contest, newest: &AuditedChange, findings: &mut Find
         }
         (None, None) | (Some(_), Some(_)) => return,
     };
-    let of = format_args!("resource of contest {}", contest.name);
-    findings.add(RESOURCE_REPLAY, of, wrong);
+    let subject = format_args!("resource of contest {}", contest.name);
+    findings.add(RESOURCE_REPLAY, subject, wrong);
 }
 
 fn check_applied(contest: &Contest, findings: &mut Findings) {

@@ -104,12 +104,12 @@ impl ContestStore for SqlStore {
         parse_candidates(self.rows(query).await?)
     }
 
-    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
+    async fn rivals(&self, candidate: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
         let mut query = candidate_records();
-        push_contests(&mut query, [of.key.contest_id()]);
+        push_contests(&mut query, [candidate.key.contest_id()]);
         query
             .push(" AND k.candidate_id <> ")
-            .push_bind(bytes(of.candidate.id.0));
+            .push_bind(bytes(candidate.candidate.id.0));
         query.push(" ORDER BY k.net DESC, k.reporters DESC, k.candidate_id LIMIT ");
         query.push_bind(i64::from(limit));
         self.parsed_candidates(query).await
@@ -295,9 +295,11 @@ pub(crate) fn push_numbers(
     }
 }
 
-pub(crate) fn push_after(query: &mut Statement, of: &str, after: Option<CandidatePosition>) {
+pub(crate) fn push_after(query: &mut Statement, table: &str, after: Option<CandidatePosition>) {
     if let Some(after) = after {
-        query.push(format_args!(" AND ({of}.created_at, {of}.candidate_id) < ("));
+        query.push(format_args!(
+            " AND ({table}.created_at, {table}.candidate_id) < ("
+        ));
         query
             .push_bind(after.created_at)
             .push(", ")

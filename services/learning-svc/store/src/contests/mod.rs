@@ -140,7 +140,7 @@ pub trait ContestStore: Send + Sync {
     ) -> Result<Vec<CandidateRecord>>;
 
     /// The other candidates of a candidate's contest, strongest first.
-    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>>;
+    async fn rivals(&self, candidate: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>>;
 
     /// The newest counted ballots of a contest, newest first.
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>>;

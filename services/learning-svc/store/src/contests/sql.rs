@@ -116,9 +116,9 @@ impl ContestRepository for Work {
         for ids in batches(&stored) {
             let keys = ids.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
-            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
+            let ids_by_key: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
             let in_full = |key: &i64| {
-                let contest = of.get(key).and_then(|id| contests.get(id));
+                let contest = ids_by_key.get(key).and_then(|id| contests.get(id));
                 contest.is_none_or(|contest| contest.row.key.kind.rules().rule.depends_on_the_decided())
             };
             let (in_full, in_part): (Vec<i64>, Vec<i64>) = keys.iter().partition(|key| in_full(key));
@@ -132,7 +132,7 @@ impl ContestRepository for Work {
                 for row in self.rows::<CandidateRow>(query).await? {
                     let (candidate, kept) = row.parse()?;
                     self.keys.note_candidate(row.contest, candidate.id, row.candidate);
-                    if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
+                    if let Some(contest) = ids_by_key.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                         contest.kept.insert(candidate.id, kept);
                         contest.state.candidates.push(candidate);
                     }
@@ -146,7 +146,7 @@ impl ContestRepository for Work {
             query.push_list(keys.iter().copied());
             for row in self.rows::<ResourceRow>(query).await? {
                 let resource = row.parse()?;
-                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
+                if let Some(contest) = ids_by_key.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                     contest.state.resource = Some(resource);
                     contest.committed_at = row.committed_at;
                 }
@@ -186,9 +186,10 @@ impl ContestRepository for Work {
         for contests in batches_up_to(&contests, 16) {
             let keys = contests.iter().map(|id| self.keys.contest(*id));
             let keys: Vec<i64> = keys.collect::<Result<_>>()?;
-            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(contests.iter().copied()).collect();
+            let ids_by_key: HashMap<i64, ContestId> =
+                keys.iter().copied().zip(contests.iter().copied()).collect();
             for row in self.rows::<BallotRow>(newest_ballots(&keys, limit)).await? {
-                if let Some(contest) = of.get(&row.contest) {
+                if let Some(contest) = ids_by_key.get(&row.contest) {
                     ballots.entry(*contest).or_default().push(row.parse()?);
                 }
             }
@@ -501,13 +502,17 @@ async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<(
                         .as_ref()
                         .map_or(0, |ruling| codes::taken_back(ruling.taken_back)),
                 )
-                .push_bind(candidate.proposal.map_or(0, |of| small(of.version)))
-                .push_bind(candidate.proposal.map_or(0, |of| small(of.base)))
-                .push_bind(candidate.proposal.map_or(0, |of| codes::verdict(of.verdict)))
+                .push_bind(candidate.proposal.map_or(0, |proposal| small(proposal.version)))
+                .push_bind(candidate.proposal.map_or(0, |proposal| small(proposal.base)))
                 .push_bind(
                     candidate
                         .proposal
-                        .and_then(|of| of.decided_at)
+                        .map_or(0, |proposal| codes::verdict(proposal.verdict)),
+                )
+                .push_bind(
+                    candidate
+                        .proposal
+                        .and_then(|proposal| proposal.decided_at)
                         .map_or(0, jiff::Timestamp::as_microsecond),
                 )
                 .push_bind(kept.created_at.as_microsecond())

@@ -114,9 +114,9 @@ pub(crate) const FRAGMENTS: &str = "SELECT fragment, fragment_id FROM evidence_f
 pub(crate) const CLAIMS_FOUND: &str =
     "SELECT claim, claim_id FROM evidence_claims WHERE page <> 0 AND page IN ";
 
-pub(crate) fn hanging(sql: &'static str, of: &[i64], limit: usize) -> Statement {
+pub(crate) fn hanging(sql: &'static str, keys: &[i64], limit: usize) -> Statement {
     let mut query = Statement::new(sql);
-    query.push_list(of.iter().copied());
+    query.push_list(keys.iter().copied());
     query.push(" LIMIT ");
     query.push_limit(u32::try_from(limit).unwrap_or(u32::MAX));
     query
@@ -125,10 +125,10 @@ pub(crate) fn hanging(sql: &'static str, of: &[i64], limit: usize) -> Statement 
 async fn found(
     store: &SqlStore,
     sql: &'static str,
-    of: &[i64],
+    keys: &[i64],
     limit: usize,
 ) -> Result<Vec<(i64, EvidenceId)>> {
-    parsed(store.rows(hanging(sql, of, limit)).await?)
+    parsed(store.rows(hanging(sql, keys, limit)).await?)
 }
 
 fn parsed(rows: Vec<(i64, String)>) -> Result<Vec<(i64, EvidenceId)>> {

@@ -29,9 +29,11 @@ pub(crate) async fn levels(
         let by = |layers| deciding(host, layers, |name| rules.get(name));
         let (all, set) = (by(Layers::All), by(Layers::WithoutVerified));
         HostLevel {
-            level: all.as_ref().map_or_else(Default::default, |of| of.level),
-            set_level: set.map_or_else(Default::default, |of| of.level),
-            layer: all.map(|of| of.layer),
+            level: all
+                .as_ref()
+                .map_or_else(Default::default, |decided| decided.level),
+            set_level: set.map_or_else(Default::default, |decided| decided.level),
+            layer: all.map(|decided| decided.layer),
         }
     };
     Ok(hosts

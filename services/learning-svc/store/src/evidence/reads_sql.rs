@@ -302,17 +302,17 @@ pub(crate) async fn claim_records(
 /// These edges, in this order.
 pub(crate) async fn edge_records(
     reading: &mut impl Rows,
-    of: &[EdgePosition],
+    positions: &[EdgePosition],
 ) -> Result<Vec<(EdgePosition, EdgeRecord)>> {
-    let mut found = HashMap::with_capacity(of.len());
-    let keys: Vec<i64> = of.iter().map(|position| position.edge).collect();
+    let mut found = HashMap::with_capacity(positions.len());
+    let keys: Vec<i64> = positions.iter().map(|position| position.edge).collect();
     for keys in batches(&keys) {
         for row in reading.rows::<EdgeRow>(edges_by_keys(keys)).await? {
             found.insert(row.edge, row.parse()?);
         }
     }
     // One may have been deleted since it was found.
-    Ok(of
+    Ok(positions
         .iter()
         .filter_map(|position| Some((*position, found.remove(&position.edge)?)))
         .collect())
@@ -423,7 +423,11 @@ pub(crate) fn listed_edges(
         }
         if !filter.relations.is_empty() {
             query.push(" AND e.relation IN ");
-            let relations: Vec<i64> = filter.relations.iter().map(|of| i64::from(of.number())).collect();
+            let relations: Vec<i64> = filter
+                .relations
+                .iter()
+                .map(|relation| i64::from(relation.number()))
+                .collect();
             query.push_list(relations.iter().copied());
         }
         if !filter.levels.is_empty() && filter.order() != EdgeOrder::Host {

@@ -97,7 +97,9 @@ impl Derivations for Work {
         let rows: Vec<StaleDomainRow> = self.rows(stale_domains(after, limit)).await?;
         let domains = rows.into_iter().map(StaleDomainRow::parse);
         let mut domains = domains.collect::<Result<Vec<_>>>()?;
-        let other = domains.iter().position(|of| of.namespace != domains[0].namespace);
+        let other = domains
+            .iter()
+            .position(|domain| domain.namespace != domains[0].namespace);
         domains.truncate(other.unwrap_or(domains.len()));
         Ok(domains)
     }
@@ -110,7 +112,7 @@ impl Derivations for Work {
         let mut query = Statement::new("SELECT space FROM evidence_spaces WHERE namespace = ");
         query.push_bind(first.namespace.as_str()).for_update();
         self.rows::<(i64,)>(query).await?;
-        let keys: Vec<i64> = domains.iter().map(|of| of.domain).collect();
+        let keys: Vec<i64> = domains.iter().map(|domain| domain.domain).collect();
         for keys in batches(&keys) {
             let mut query = Statement::new(STALE_DOMAINS);
             query.push(" AND domain IN ");
@@ -128,7 +130,7 @@ impl Derivations for Work {
             return Ok(Vec::new());
         };
         let mut claims: HashMap<i64, ClaimsOfDomain> = HashMap::new();
-        let keys: Vec<i64> = domains.iter().map(|of| of.domain).collect();
+        let keys: Vec<i64> = domains.iter().map(|domain| domain.domain).collect();
         for keys in batches(&keys) {
             for row in self.rows::<DomainClaimsRow>(claims_of_domains(keys)).await? {
                 claims.insert(row.domain, row.parse()?);
@@ -137,16 +139,16 @@ impl Derivations for Work {
                 claims.entry(domain).or_default().dangerous = Some(claim);
             }
         }
-        let names: Vec<&str> = domains.iter().map(|of| of.name.as_str()).collect();
+        let names: Vec<&str> = domains.iter().map(|domain| domain.name.as_str()).collect();
         let mut rules = self.verified_rules(namespace, &names).await?;
         let levels = levels(self, namespace, &names).await?;
-        let facts = domains.iter().map(|of| {
-            let level = levels.get(&of.name).copied().unwrap_or_default();
+        let facts = domains.iter().map(|domain| {
+            let level = levels.get(&domain.name).copied().unwrap_or_default();
             DomainFacts {
-                claims: claims.remove(&of.domain).unwrap_or_default(),
+                claims: claims.remove(&domain.domain).unwrap_or_default(),
                 level: level.set_level,
                 is_set: matches!(level.layer, Some(Layer::Human | Layer::File)),
-                rule: rules.remove(&of.name),
+                rule: rules.remove(&domain.name),
             }
         });
         Ok(facts.collect())

@@ -88,7 +88,7 @@ pub(crate) async fn relate(
             .pages
             .iter()
             .filter(|page| !group.works.contains(&page.work));
-        let count: i64 = group.works.iter().filter_map(|of| sizes.get(of)).sum();
+        let count: i64 = group.works.iter().filter_map(|work| sizes.get(work)).sum();
         counts.push((key, count + i64::try_from(new.clone().count()).unwrap_or(0)));
         moved.extend(new.filter(|page| page.work != key).map(|page| (page.page, key)));
         let of_group: BTreeSet<&String> = group.pages.iter().flat_map(|page| &page.ids).collect();
@@ -157,7 +157,7 @@ fn groups(
 ) -> Vec<Group> {
     let pages: Vec<&Identified> = pages.values().filter(|page| !page.ids.is_empty()).collect();
     let works = |page: &Identified| {
-        let own = Some(page.work).filter(|of| *of != 0 && !left.contains(of));
+        let own = Some(page.work).filter(|work| *work != 0 && !left.contains(work));
         own.into_iter()
             .chain(page.ids.iter().filter_map(|id| known.get(id).copied()))
             .collect::<Vec<i64>>()
@@ -204,13 +204,13 @@ async fn choose(
     let mut without = Vec::new();
     for place in order {
         let group = &groups[place];
-        let size = |of: &&i64| (sizes.get(of).copied().unwrap_or(0), std::cmp::Reverse(**of));
+        let size = |work: &&i64| (sizes.get(work).copied().unwrap_or(0), std::cmp::Reverse(**work));
         let own = || {
             group
                 .pages
                 .iter()
                 .map(|page| page.work)
-                .find(|of| free.contains(of))
+                .find(|work| free.contains(work))
         };
         match group.works.iter().max_by_key(size).copied().or_else(own) {
             Some(key) => {
@@ -255,12 +255,12 @@ async fn merge(work: &mut Work, from: i64, into: i64) -> Result<()> {
 }
 
 /// What its pages support has another independent source.
-pub(crate) fn mark_claims_of_work(of: i64) -> Statement {
+pub(crate) fn mark_claims_of_work(work: i64) -> Statement {
     let mut query = Statement::new(
         "UPDATE evidence_claims SET stale = 1 WHERE claim IN (SELECT e.target FROM evidence_pages AS p \
          JOIN evidence_edges AS e ON e.page = p.page WHERE p.work <> 0 AND p.work = ",
     );
-    query.push_bind(of).push(" AND e.target_sort = 3)");
+    query.push_bind(work).push(" AND e.target_sort = 3)");
     query
 }
 

@@ -174,9 +174,9 @@ fn push_changed(query: &mut Statement, filter: &RevisionFilter) {
     }
 }
 
-fn push_before(query: &mut Statement, of: &str, before: Option<Revision>) {
+fn push_before(query: &mut Statement, table: &str, before: Option<Revision>) {
     if let Some(before) = before {
-        query.push(format_args!(" AND {of}.revision < "));
+        query.push(format_args!(" AND {table}.revision < "));
         query.push_bind(before.0);
     }
 }

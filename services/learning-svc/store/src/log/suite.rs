@@ -134,9 +134,9 @@ pub(crate) async fn a_page_ends_with_the_revision_that_fills_it(log: impl TestLo
     for (bytes, found) in [(1, 1), (200, 1), (300, 2), (usize::MAX, 5)] {
         let size = PageSize { revisions: 10, bytes };
         let page = log.revisions_after(0, size).await.unwrap();
-        let revisions: Vec<_> = page.revisions.iter().map(|of| of.revision).collect();
+        let revisions: Vec<_> = page.revisions.iter().map(|record| record.revision).collect();
         assert_eq!(revisions, (1..=found).collect::<Vec<_>>(), "of {bytes} bytes");
-        assert!(page.revisions.iter().all(|of| of.changes.len() == 2));
+        assert!(page.revisions.iter().all(|record| record.changes.len() == 2));
         assert_eq!((page.is_full, page.head.revision), (found < 5, 5));
     }
     let size = PageSize {

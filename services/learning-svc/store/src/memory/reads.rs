@@ -73,10 +73,10 @@ impl ContestStore for MemoryStore {
         .await
     }
 
-    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
+    async fn rivals(&self, candidate: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
         self.call("rivals", |state| {
-            let mut rivals = state.tables.candidates_of(of.key.contest_id());
-            rivals.retain(|write| write.candidate.id != of.candidate.id);
+            let mut rivals = state.tables.candidates_of(candidate.key.contest_id());
+            rivals.retain(|write| write.candidate.id != candidate.candidate.id);
             rivals.sort_by_key(|write| {
                 let rival = &write.candidate;
                 (std::cmp::Reverse((rival.net, rival.reporters)), rival.id)

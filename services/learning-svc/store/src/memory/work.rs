@@ -358,14 +358,17 @@ impl ContestRepository for Work {
         which: Named,
     ) -> Result<Option<(Candidate, KeptCandidate)>> {
         self.read("named_candidate", |tables| {
-            let found = tables.candidates_of(contest).into_iter().find(|of| match which {
-                Named::Candidate(id) => of.candidate.id == id,
-                Named::Version(version) => {
-                    let proposal = of.candidate.proposal;
-                    proposal.is_some_and(|kept| kept.version == version)
-                }
-            });
-            Ok(found.map(|of| (of.candidate.clone(), of.kept.clone())))
+            let found = tables
+                .candidates_of(contest)
+                .into_iter()
+                .find(|write| match which {
+                    Named::Candidate(id) => write.candidate.id == id,
+                    Named::Version(version) => {
+                        let proposal = write.candidate.proposal;
+                        proposal.is_some_and(|kept| kept.version == version)
+                    }
+                });
+            Ok(found.map(|write| (write.candidate.clone(), write.kept.clone())))
         })
         .await
     }

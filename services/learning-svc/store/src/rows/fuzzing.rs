@@ -34,19 +34,19 @@ pub fn row(bytes: &[u8]) {
 }
 
 /// Whether it could be parsed.
-fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
+fn parsed(which: u8, columns: &mut Unstructured<'_>) -> Result<bool> {
     Ok(match which % 20 {
-        0 => candidate(of)?.parse().is_ok(),
-        1 => candidate_record(of)?.parse().is_ok(),
+        0 => candidate(columns)?.parse().is_ok(),
+        1 => candidate_record(columns)?.parse().is_ok(),
         2 => {
-            let row = ballot(of)?;
+            let row = ballot(columns)?;
             row.parse().is_ok()
         }
         3 => {
-            let key = key(of)?;
+            let key = key(columns)?;
             let row = KnownBallotRow {
-                ballot: ballot(of)?,
-                retracted: or(of, 0)?,
+                ballot: ballot(columns)?,
+                retracted: or(columns, 0)?,
                 contest_id: key.contest_id,
                 namespace: key.namespace,
                 kind: key.kind,
@@ -56,71 +56,71 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
             };
             row.parse().is_ok()
         }
-        4 => contest(of)?.parse().is_ok(),
-        5 => policy(of)?.parse().is_ok(),
+        4 => contest(columns)?.parse().is_ok(),
+        5 => policy(columns)?.parse().is_ok(),
         6 => {
             let row = ResourceRow {
-                contest: or(of, 3)?,
-                revision: or(of, 7)?,
-                value: Some(value(of)?),
-                committed_at: or(of, AT)?,
+                contest: or(columns, 3)?,
+                revision: or(columns, 7)?,
+                value: Some(value(columns)?),
+                committed_at: or(columns, AT)?,
             };
             row.parse().is_ok()
         }
         7 => {
             let row = CountRow {
-                namespace: text(of, "fund-admin")?,
-                kind: or(of, 1)?,
-                count: or(of, 9)?,
+                namespace: text(columns, "fund-admin")?,
+                kind: or(columns, 1)?,
+                count: or(columns, 9)?,
             };
             row.parse().is_ok()
         }
-        8 => feedback(of)?.parse().is_ok(),
-        9 => transition(of)?.parse().is_ok(),
-        10 => revision(of)?.parse().is_ok(),
-        11 => change(of)?.parse().is_ok(),
+        8 => feedback(columns)?.parse().is_ok(),
+        9 => transition(columns)?.parse().is_ok(),
+        10 => revision(columns)?.parse().is_ok(),
+        11 => change(columns)?.parse().is_ok(),
         12 => {
             let row = WrittenChangeRow {
-                key: key(of)?,
-                before_value: Some(value(of)?),
-                newest: or(of, 8)?,
-                newest_operation: Some(id(of, ID)?),
-                cause: or(of, 3)?,
+                key: key(columns)?,
+                before_value: Some(value(columns)?),
+                newest: or(columns, 8)?,
+                newest_operation: Some(id(columns, ID)?),
+                cause: or(columns, 3)?,
             };
             row.parse().is_ok()
         }
         13 => {
             let row = SeenRow {
-                what: or(of, 1)?,
-                id: id(of, ID)?,
-                outcome: or(of, None)?,
-                roles: text(of, "reviewer,operator")?,
+                what: or(columns, 1)?,
+                id: id(columns, ID)?,
+                outcome: or(columns, None)?,
+                roles: text(columns, "reviewer,operator")?,
             };
             row.event().is_ok() & row.feedback().is_ok() & row.roles().is_ok()
         }
-        14 => event(of)?.parse().is_ok(),
+        14 => event(columns)?.parse().is_ok(),
         15 => {
             let row = ReviewRow {
-                predicted: or(of, 1)?,
-                ruled: or(of, 2)?,
-                edges: or(of, 3)?,
+                predicted: or(columns, 1)?,
+                ruled: or(columns, 2)?,
+                edges: or(columns, 3)?,
             };
             row.parse().is_ok()
         }
-        16 => page(of)?.parse().is_ok(),
+        16 => page(columns)?.parse().is_ok(),
         17 => {
             let row = FragmentRow {
-                fragment_id: text(of, "f1")?,
-                page_id: or(of, Some("p1".to_owned()))?,
-                text: text(of, "what it says")?,
+                fragment_id: text(columns, "f1")?,
+                page_id: or(columns, Some("p1".to_owned()))?,
+                text: text(columns, "what it says")?,
             };
             row.parse().is_ok()
         }
         18 => {
-            let sources = or(of, 2)?;
-            claim(of)?.parse(Evidence::default(), sources).is_ok()
+            let sources = or(columns, 2)?;
+            claim(columns)?.parse(Evidence::default(), sources).is_ok()
         }
-        _ => edge(of)?.parse().is_ok(),
+        _ => edge(columns)?.parse().is_ok(),
     })
 }
 
@@ -146,259 +146,263 @@ fn value(columns: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     or(columns, emend_wire::value::encode(&good).to_vec())
 }
 
-fn key(of: &mut Unstructured<'_>) -> Result<KeyRow> {
-    let (key, user_id) = (text(of, "set up a csa")?, text(of, "")?);
+fn key(columns: &mut Unstructured<'_>) -> Result<KeyRow> {
+    let (key, user_id) = (text(columns, "set up a csa")?, text(columns, "")?);
     // The id that the key gives, so that not every changed key is rejected for its id.
     let id = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), &key, "", &user_id)
         .map_or(ID, |key| key.contest_id().0.as_u128());
     Ok(KeyRow {
-        contest_id: self::id(of, id)?,
-        namespace: text(of, "fund-admin")?,
-        kind: or(of, 1)?,
+        contest_id: self::id(columns, id)?,
+        namespace: text(columns, "fund-admin")?,
+        kind: or(columns, 1)?,
         key,
-        qualifier: text(of, "")?,
+        qualifier: text(columns, "")?,
         user_id,
     })
 }
 
-fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
+fn contest(columns: &mut Unstructured<'_>) -> Result<ContestRow> {
     Ok(ContestRow {
-        contest: or(of, 3)?,
-        key: key(of)?,
-        pinned: or(of, 0)?,
-        highest_accept_order: or(of, 5)?,
-        policy_version: or(of, 0)?,
-        pending: or(of, 1)?,
-        target_known: or(of, 1)?,
-        current_version: or(of, 0)?,
-        last_version: or(of, 0)?,
-        locked_at: or(of, AT)?,
+        contest: or(columns, 3)?,
+        key: key(columns)?,
+        pinned: or(columns, 0)?,
+        highest_accept_order: or(columns, 5)?,
+        policy_version: or(columns, 0)?,
+        pending: or(columns, 1)?,
+        target_known: or(columns, 1)?,
+        current_version: or(columns, 0)?,
+        last_version: or(columns, 0)?,
+        locked_at: or(columns, AT)?,
     })
 }
 
-fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
+fn candidate(columns: &mut Unstructured<'_>) -> Result<CandidateRow> {
     Ok(CandidateRow {
-        candidate: or(of, 4)?,
-        candidate_id: id(of, ID)?,
-        contest: or(of, 3)?,
-        value: Some(value(of)?),
-        status: of.int_in_range(1..=6)?,
-        status_reason: text(of, codes::reason(None))?,
-        origin: or(of, 1)?,
-        edited_from: or(of, None)?,
-        hold: text(of, codes::hold(None))?,
-        decision_reason: text(of, "")?,
-        decided_caller: text(of, "system")?,
-        decided_for: text(of, "")?,
-        occurrences: or(of, 3)?,
-        reporters: or(of, 2)?,
-        net: or(of, 1)?,
-        risk: or(of, 2)?,
-        threshold: or(of, 3)?,
-        policy_version: or(of, 0)?,
-        applied_threshold: or(of, 0)?,
-        applied_revision: or(of, 0)?,
-        ruling_order: or(of, 0)?,
-        ruling_roles: text(of, "reviewer")?,
-        ruling_approved: or(of, 0)?,
-        ruling_taken_back: or(of, 0)?,
-        proposal_version: or(of, 0)?,
-        proposal_base: or(of, 0)?,
-        proposal_verdict: or(of, 1)?,
-        proposal_decided_at: or(of, 0)?,
-        created_at: or(of, AT)?,
-        updated_at: or(of, AT)?,
-        transitions: or(of, 1)?,
-        version: or(of, 1)?,
+        candidate: or(columns, 4)?,
+        candidate_id: id(columns, ID)?,
+        contest: or(columns, 3)?,
+        value: Some(value(columns)?),
+        status: columns.int_in_range(1..=6)?,
+        status_reason: text(columns, codes::reason(None))?,
+        origin: or(columns, 1)?,
+        edited_from: or(columns, None)?,
+        hold: text(columns, codes::hold(None))?,
+        decision_reason: text(columns, "")?,
+        decided_caller: text(columns, "system")?,
+        decided_for: text(columns, "")?,
+        occurrences: or(columns, 3)?,
+        reporters: or(columns, 2)?,
+        net: or(columns, 1)?,
+        risk: or(columns, 2)?,
+        threshold: or(columns, 3)?,
+        policy_version: or(columns, 0)?,
+        applied_threshold: or(columns, 0)?,
+        applied_revision: or(columns, 0)?,
+        ruling_order: or(columns, 0)?,
+        ruling_roles: text(columns, "reviewer")?,
+        ruling_approved: or(columns, 0)?,
+        ruling_taken_back: or(columns, 0)?,
+        proposal_version: or(columns, 0)?,
+        proposal_base: or(columns, 0)?,
+        proposal_verdict: or(columns, 1)?,
+        proposal_decided_at: or(columns, 0)?,
+        created_at: or(columns, AT)?,
+        updated_at: or(columns, AT)?,
+        transitions: or(columns, 1)?,
+        version: or(columns, 1)?,
     })
 }
 
-fn candidate_record(of: &mut Unstructured<'_>) -> Result<CandidateRecordRow> {
-    let key = key(of)?;
+fn candidate_record(columns: &mut Unstructured<'_>) -> Result<CandidateRecordRow> {
+    let key = key(columns)?;
     Ok(CandidateRecordRow {
-        candidate: candidate(of)?,
+        candidate: candidate(columns)?,
         contest_id: key.contest_id,
         namespace: key.namespace,
         kind: key.kind,
         key: key.key,
         qualifier: key.qualifier,
         user_id: key.user_id,
-        pinned: or(of, 0)?,
+        pinned: or(columns, 0)?,
     })
 }
 
-fn ballot(of: &mut Unstructured<'_>) -> Result<BallotRow> {
+fn ballot(columns: &mut Unstructured<'_>) -> Result<BallotRow> {
     Ok(BallotRow {
-        feedback_id: id(of, ID)?,
-        contest: or(of, 3)?,
-        candidate_id: id(of, ID)?,
-        accept_order: or(of, 5)?,
-        voter: id(of, ID)?,
-        identified: or(of, 1)?,
-        caller: text(of, "anonymous")?,
-        received_at: or(of, AT)?,
+        feedback_id: id(columns, ID)?,
+        contest: or(columns, 3)?,
+        candidate_id: id(columns, ID)?,
+        accept_order: or(columns, 5)?,
+        voter: id(columns, ID)?,
+        identified: or(columns, 1)?,
+        caller: text(columns, "anonymous")?,
+        received_at: or(columns, AT)?,
     })
 }
 
-fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
+fn policy(columns: &mut Unstructured<'_>) -> Result<PolicyRow> {
     Ok(PolicyRow {
-        namespace: text(of, "fund-admin")?,
-        kind: or(of, 1)?,
-        version: or(of, 4)?,
-        risk: or(of, 2)?,
-        threshold: or(of, 3)?,
-        counting: or(of, 1)?,
-        half_life: or(of, 86_400)?,
-        max_derived_voters: or(of, 1)?,
-        max_resources: or(of, 1_000)?,
-        max_value_bytes: or(of, 1_000)?,
-        max_counted_feedback: or(of, 1_000)?,
-        entitled: or(of, 2)?,
-        window_good: or(of, 5)?,
-        window_bad: or(of, 3)?,
-        window_max_text_chars: or(of, 2_000)?,
-        window_language: or(of, 1)?,
-        review_min_bad: or(of, 3)?,
-        review_automatic: or(of, 0)?,
-        frozen: or(of, 0)?,
-        updated_at: or(of, AT)?,
+        namespace: text(columns, "fund-admin")?,
+        kind: or(columns, 1)?,
+        version: or(columns, 4)?,
+        risk: or(columns, 2)?,
+        threshold: or(columns, 3)?,
+        counting: or(columns, 1)?,
+        half_life: or(columns, 86_400)?,
+        max_derived_voters: or(columns, 1)?,
+        max_resources: or(columns, 1_000)?,
+        max_value_bytes: or(columns, 1_000)?,
+        max_counted_feedback: or(columns, 1_000)?,
+        entitled: or(columns, 2)?,
+        window_good: or(columns, 5)?,
+        window_bad: or(columns, 3)?,
+        window_max_text_chars: or(columns, 2_000)?,
+        window_language: or(columns, 1)?,
+        review_min_bad: or(columns, 3)?,
+        review_automatic: or(columns, 0)?,
+        frozen: or(columns, 0)?,
+        updated_at: or(columns, AT)?,
     })
 }
 
-fn feedback(of: &mut Unstructured<'_>) -> Result<FeedbackRow> {
+fn feedback(columns: &mut Unstructured<'_>) -> Result<FeedbackRow> {
     Ok(FeedbackRow {
-        feedback_id: id(of, ID)?,
-        system_choice: text(of, "")?,
-        received_at: or(of, AT)?,
-        retracted: or(of, 0)?,
-        reason: or(of, None)?,
-        context: or(of, Some(r#"{"topic":"derivatives"}"#.to_owned()))?,
-        query_id: or(of, None)?,
+        feedback_id: id(columns, ID)?,
+        system_choice: text(columns, "")?,
+        received_at: or(columns, AT)?,
+        retracted: or(columns, 0)?,
+        reason: or(columns, None)?,
+        context: or(columns, Some(r#"{"topic":"derivatives"}"#.to_owned()))?,
+        query_id: or(columns, None)?,
     })
 }
 
-fn transition(of: &mut Unstructured<'_>) -> Result<TransitionRow> {
+fn transition(columns: &mut Unstructured<'_>) -> Result<TransitionRow> {
     Ok(TransitionRow {
-        candidate_id: id(of, ID)?,
-        sequence: or(of, 1)?,
-        from_status: or(of, 0)?,
-        to_status: or(of, 1)?,
-        cause: or(of, 1)?,
-        reason: text(of, "")?,
-        caller: text(of, "system")?,
-        on_behalf_of: text(of, "")?,
-        made_at: or(of, AT)?,
-        revision: or(of, 0)?,
-        policy_version: or(of, 0)?,
+        candidate_id: id(columns, ID)?,
+        sequence: or(columns, 1)?,
+        from_status: or(columns, 0)?,
+        to_status: or(columns, 1)?,
+        cause: or(columns, 1)?,
+        reason: text(columns, "")?,
+        caller: text(columns, "system")?,
+        on_behalf_of: text(columns, "")?,
+        made_at: or(columns, AT)?,
+        revision: or(columns, 0)?,
+        policy_version: or(columns, 0)?,
     })
 }
 
-fn revision(of: &mut Unstructured<'_>) -> Result<RevisionRow> {
+fn revision(columns: &mut Unstructured<'_>) -> Result<RevisionRow> {
     Ok(RevisionRow {
-        revision: or(of, 7)?,
-        operation_id: or(of, None)?,
-        cause: or(of, 1)?,
-        caller: text(of, "system")?,
-        on_behalf_of: text(of, "")?,
-        reason: text(of, "")?,
-        committed_at: or(of, AT)?,
+        revision: or(columns, 7)?,
+        operation_id: or(columns, None)?,
+        cause: or(columns, 1)?,
+        caller: text(columns, "system")?,
+        on_behalf_of: text(columns, "")?,
+        reason: text(columns, "")?,
+        committed_at: or(columns, AT)?,
     })
 }
 
-fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
+fn change(columns: &mut Unstructured<'_>) -> Result<ChangeRow> {
     Ok(ChangeRow {
-        key: key(of)?,
-        revision: or(of, 7)?,
-        value: Some(value(of)?),
-        value_checksum: or(of, 7)?,
-        before_value: or(of, None)?,
-        candidate_id: or(of, None)?,
-        feedback_id: or(of, None)?,
-        policy_version: or(of, 0)?,
+        key: key(columns)?,
+        revision: or(columns, 7)?,
+        value: Some(value(columns)?),
+        value_checksum: or(columns, 7)?,
+        before_value: or(columns, None)?,
+        candidate_id: or(columns, None)?,
+        feedback_id: or(columns, None)?,
+        policy_version: or(columns, 0)?,
     })
 }
 
-fn event(of: &mut Unstructured<'_>) -> Result<EventRow> {
-    let about = if or(of, true)? { Some(key(of)?) } else { None };
+fn event(columns: &mut Unstructured<'_>) -> Result<EventRow> {
+    let about = if or(columns, true)? {
+        Some(key(columns)?)
+    } else {
+        None
+    };
     Ok(EventRow {
-        first: or(of, 0)?,
-        event: or(of, 7)?,
-        action: or(of, 1)?,
-        task_id: text(of, "t1")?,
-        caller: text(of, "backend")?,
-        on_behalf_of: text(of, "")?,
-        reason: text(of, "")?,
-        value_before: text(of, "")?,
-        value_after: text(of, "block")?,
-        proposed: text(of, "block")?,
-        feedback_id: or(of, None)?,
-        candidate_id: or(of, Some(ID.to_be_bytes().to_vec()))?,
-        revision: or(of, 7)?,
-        made_at: or(of, AT)?,
-        element_sort: or(of, 0)?,
-        element_id: text(of, "e1")?,
+        first: or(columns, 0)?,
+        event: or(columns, 7)?,
+        action: or(columns, 1)?,
+        task_id: text(columns, "t1")?,
+        caller: text(columns, "backend")?,
+        on_behalf_of: text(columns, "")?,
+        reason: text(columns, "")?,
+        value_before: text(columns, "")?,
+        value_after: text(columns, "block")?,
+        proposed: text(columns, "block")?,
+        feedback_id: or(columns, None)?,
+        candidate_id: or(columns, Some(ID.to_be_bytes().to_vec()))?,
+        revision: or(columns, 7)?,
+        made_at: or(columns, AT)?,
+        element_sort: or(columns, 0)?,
+        element_id: text(columns, "e1")?,
         contest_id: about.as_ref().map(|key| key.contest_id.clone()),
         namespace: about.as_ref().map(|key| key.namespace.clone()),
         kind: about.as_ref().map(|key| key.kind),
         key: about.as_ref().map(|key| key.key.clone()),
         qualifier: about.as_ref().map(|key| key.qualifier.clone()),
         user_id: about.map(|key| key.user_id),
-        said: or(of, None)?,
-        reporter: or(of, None)?,
+        said: or(columns, None)?,
+        reporter: or(columns, None)?,
     })
 }
 
-fn page(of: &mut Unstructured<'_>) -> Result<PageRow> {
+fn page(columns: &mut Unstructured<'_>) -> Result<PageRow> {
     Ok(PageRow {
-        page_id: text(of, "p1")?,
-        url: text(of, "https://example.org/")?,
-        title: text(of, "")?,
-        doi: text(of, "10.1000/x")?,
-        pmid: text(of, "")?,
-        arxiv_id: text(of, "")?,
-        reversed: or(of, Some("org.example".to_owned()))?,
-        level: or(of, Some(6))?,
+        page_id: text(columns, "p1")?,
+        url: text(columns, "https://example.org/")?,
+        title: text(columns, "")?,
+        doi: text(columns, "10.1000/x")?,
+        pmid: text(columns, "")?,
+        arxiv_id: text(columns, "")?,
+        reversed: or(columns, Some("org.example".to_owned()))?,
+        level: or(columns, Some(6))?,
     })
 }
 
-fn claim(of: &mut Unstructured<'_>) -> Result<ClaimRow> {
+fn claim(columns: &mut Unstructured<'_>) -> Result<ClaimRow> {
     Ok(ClaimRow {
-        claim: or(of, 3)?,
-        claim_id: text(of, "c1")?,
-        text: text(of, "what it says")?,
-        adoption: or(of, 2)?,
-        patterns: text(of, "[]")?,
-        ruled: or(of, 0)?,
-        status: or(of, 1)?,
-        created_at: or(of, AT)?,
-        updated_at: or(of, AT)?,
-        task_id: or(of, None)?,
-        page_id: or(of, None)?,
-        reversed: or(of, Some("org.example".to_owned()))?,
-        level: or(of, Some(6))?,
+        claim: or(columns, 3)?,
+        claim_id: text(columns, "c1")?,
+        text: text(columns, "what it says")?,
+        adoption: or(columns, 2)?,
+        patterns: text(columns, "[]")?,
+        ruled: or(columns, 0)?,
+        status: or(columns, 1)?,
+        created_at: or(columns, AT)?,
+        updated_at: or(columns, AT)?,
+        task_id: or(columns, None)?,
+        page_id: or(columns, None)?,
+        reversed: or(columns, Some("org.example".to_owned()))?,
+        level: or(columns, Some(6))?,
     })
 }
 
-fn edge(of: &mut Unstructured<'_>) -> Result<EdgeRow> {
+fn edge(columns: &mut Unstructured<'_>) -> Result<EdgeRow> {
     Ok(EdgeRow {
-        edge: or(of, 3)?,
-        edge_id: text(of, "e1")?,
-        given: or(of, 1)?,
-        label: or(of, 0)?,
-        confidence: or(of, Some(0.9))?,
-        ruled: or(of, 2)?,
-        ruled_at: or(of, AT)?,
-        ruled_by: or(of, Some(ID.to_be_bytes().to_vec()))?,
-        relation: or(of, 2)?,
-        source_sort: or(of, 2)?,
-        target_sort: or(of, 3)?,
-        source_id: or(of, Some("f1".to_owned()))?,
-        target_id: or(of, Some("c1".to_owned()))?,
-        task_id: or(of, None)?,
-        source_host: or(of, Some("org.example".to_owned()))?,
-        source_level: or(of, Some(6))?,
-        target_host: or(of, None)?,
-        target_level: or(of, None)?,
-        reason: or(of, None)?,
+        edge: or(columns, 3)?,
+        edge_id: text(columns, "e1")?,
+        given: or(columns, 1)?,
+        label: or(columns, 0)?,
+        confidence: or(columns, Some(0.9))?,
+        ruled: or(columns, 2)?,
+        ruled_at: or(columns, AT)?,
+        ruled_by: or(columns, Some(ID.to_be_bytes().to_vec()))?,
+        relation: or(columns, 2)?,
+        source_sort: or(columns, 2)?,
+        target_sort: or(columns, 3)?,
+        source_id: or(columns, Some("f1".to_owned()))?,
+        target_id: or(columns, Some("c1".to_owned()))?,
+        task_id: or(columns, None)?,
+        source_host: or(columns, Some("org.example".to_owned()))?,
+        source_level: or(columns, Some(6))?,
+        target_host: or(columns, None)?,
+        target_level: or(columns, None)?,
+        reason: or(columns, None)?,
     })
 }

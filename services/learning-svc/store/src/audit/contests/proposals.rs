@@ -86,7 +86,7 @@ pub(super) async fn check_all(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     for wrong in reading.wrong_proposals().await? {
-        let (check, of, message) = match wrong.what {
+        let (check, subject, message) = match wrong.what {
             1 => (
                 PROPOSAL_VERSION,
                 "candidate",
@@ -118,7 +118,7 @@ pub(super) async fn check_all(
                 "the improvement that was made of it does not exist",
             ),
         };
-        findings.add(check, format_args!("{of} {}", StoredId(&wrong.id)), message);
+        findings.add(check, format_args!("{subject} {}", StoredId(&wrong.id)), message);
     }
     Ok(())
 }

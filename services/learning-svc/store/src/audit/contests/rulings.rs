@@ -58,7 +58,7 @@ fn wrong_with(
     let key = contest.key.as_ref()?;
     let default = Policy::default_for(key.kind);
     let scope = PolicyKey::of(key);
-    let of_key = policies.iter().filter(|((of, _), _)| *of == scope);
+    let of_key = policies.iter().filter(|((key_scope, _), _)| *key_scope == scope);
     let mut ever = of_key.map(|(_, policy)| policy).chain([&default]);
     match (taken_back, retracted_by) {
         (TakenBack::No, Some(_)) => Some("its feedback is marked as retracted, but it is not taken back"),

@@ -55,15 +55,15 @@ async fn rules_above(
         by_namespace.entry(namespace).or_default().extend(suffixes(name));
     }
     let mut rules = Rules::new();
-    for (of, names) in by_namespace {
-        let Ok(namespace) = Namespace::parse(of) else {
+    for (namespace_name, names) in by_namespace {
+        let Ok(namespace) = Namespace::parse(namespace_name) else {
             continue;
         };
         let patterns: Vec<String> = names
             .iter()
             .flat_map(|name| [(*name).to_owned(), format!("*.{name}")])
             .collect();
-        let rules = rules.entry(of.to_owned()).or_default();
+        let rules = rules.entry(namespace_name.to_owned()).or_default();
         for row in reading.rules_of(&namespace, &patterns).await? {
             if let Some((pattern, layer, value)) = findings.readable(row.parse())? {
                 let of_name = rules.entry(Covering::of(&pattern).name.to_owned()).or_default();
@@ -99,9 +99,11 @@ async fn check_hosts(
             let by = |layers| deciding(name, layers, |above| rules.get(*namespace)?.get(above));
             let (all, set) = (by(Layers::All), by(Layers::WithoutVerified));
             let due = HostLevel {
-                level: all.as_ref().map_or_else(Default::default, |of| of.level),
-                set_level: set.map_or_else(Default::default, |of| of.level),
-                layer: all.map(|of| of.layer),
+                level: all
+                    .as_ref()
+                    .map_or_else(Default::default, |decided| decided.level),
+                set_level: set.map_or_else(Default::default, |decided| decided.level),
+                layer: all.map(|decided| decided.layer),
             };
             let stored = (host.level, host.set_level, host.layer);
             if stored != (due.level.number(), due.set_level.number(), due.layer_number()) {
@@ -181,7 +183,9 @@ fn check_domain(
     findings: &mut Findings,
 ) {
     let set = deciding(&domain.name, Layers::WithoutVerified, |above| rules?.get(above));
-    let level = set.as_ref().map_or_else(Default::default, |of| of.level);
+    let level = set
+        .as_ref()
+        .map_or_else(Default::default, |decided| decided.level);
     let due = claims.rule(&domain.name, level, set.is_some(), policy);
     let place = Place {
         layer: Layer::Verified,

@@ -398,7 +398,8 @@ impl AuditRead for Reading {
     }
 
     async fn wrong_suggestions(&mut self) -> Result<Vec<i64>> {
-        let field = SuggestionType::ALL.map(|of| format!("WHEN {} THEN '{}'", of.number(), of.field()));
+        let field = SuggestionType::ALL
+            .map(|suggestion| format!("WHEN {} THEN '{}'", suggestion.number(), suggestion.field()));
         let sql = WRONG_SUGGESTIONS.replace("{FIELD}", &field.join(" "));
         let wrong = self
             .transaction
