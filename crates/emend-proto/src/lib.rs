@@ -62,9 +62,6 @@ pub mod search {
     pub mod v1 {
         include!("generated/emend.search.v1.rs");
     }
-
-    /// The encoded descriptor set, for the reflection of search nodes.
-    pub const DESCRIPTOR_SET: &[u8] = include_bytes!("generated/search.bin");
 }
 
 pub mod codec;

@@ -299,12 +299,7 @@ impl Record {
             Learned::ClaimState(Some(state)) => claim_decision(input, &state),
             Learned::EdgeLabel(Some(label)) => edge_correction(input, label),
             Learned::SearchTuning(Some(set)) => tuning_correction(input, set.tuning()),
-            Learned::ClaimState(None)
-            | Learned::EdgeLabel(None)
-            | Learned::SearchTuning(None)
-            | Learned::FewShotSet(_)
-            | Learned::Prompt(_)
-            | Learned::ProfileEntry(_) => {
+            _ => {
                 return Err(RowError::field("choice", "is nothing that a correction says"));
             }
         };

@@ -26,7 +26,7 @@ const PROTOS: &[&str] = &[
     "emend/learning/v1/subscription_service.proto",
 ];
 
-/// What search nodes offer, which Emend's own services do not serve: a descriptor set of its own.
+/// What search nodes offer, which Emend's own services do not serve: not in their descriptor set.
 const SEARCH: &str = "emend/search/v1/search_service.proto";
 
 /// The codec that bounds what decoding may allocate.
@@ -57,7 +57,6 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
     let mut descriptors = protox::compile([SEARCH], [protos])?;
-    fs::write(out.join("search.bin"), descriptors.encode_to_vec())?;
     // The code of what it imports is there already.
     descriptors.file.retain(|file| file.name() == SEARCH);
     let mut config = Config::new();

@@ -10,17 +10,7 @@ use crate::decisions::open::Attribution;
 
 /// Whether decisions of a kind are about evidence.
 pub(crate) fn is_about_evidence(kind: Kind) -> bool {
-    match kind {
-        Kind::DomainRule | Kind::ClaimState | Kind::EdgeLabel => true,
-        Kind::InvocationPhrase
-        | Kind::EntityAlias
-        | Kind::Prohibition
-        | Kind::Synonym
-        | Kind::FewShotSet
-        | Kind::Prompt
-        | Kind::Profile
-        | Kind::SearchTuning => false,
-    }
+    matches!(kind, Kind::DomainRule | Kind::ClaimState | Kind::EdgeLabel)
 }
 
 /// The pattern whose rule changed, if the contest is about one.

@@ -64,6 +64,7 @@ use crate::{
     profiles::{EntryRepository, ProfileRepository, ProfileStore, SuggestionStore},
     resources::{BulkRepository, ResourceRepository},
     standings::StandingStore,
+    work::Work,
 };
 
 /// One unit of work: its writes are invisible to others before [`UnitOfWork::commit`], and discarded if it is dropped.
@@ -121,6 +122,24 @@ pub trait WholeUnit: UnitOfWork {
 
     /// Many new resources at once.
     fn bulk(&mut self) -> &mut dyn BulkRepository;
+}
+
+impl WholeUnit for Work {
+    fn improvements(&mut self) -> &mut dyn ImprovementRepository {
+        self
+    }
+
+    fn evidence(&mut self) -> &mut dyn EvidenceRepository {
+        self
+    }
+
+    fn profiles(&mut self) -> &mut dyn ProfileRepository {
+        self
+    }
+
+    fn bulk(&mut self) -> &mut dyn BulkRepository {
+        self
+    }
 }
 
 /// What ingesting, deciding and streaming need of a database: units of work, and what is read outside them.

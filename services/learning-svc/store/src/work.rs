@@ -15,17 +15,14 @@ use crate::{
     contests::ContestRepository,
     database::{self, SqlStore},
     erasure::Erasures,
-    evidence::{EvidenceRepository, RulingRepository},
+    evidence::RulingRepository,
     ingest::InboxRepository,
     log::LogRepository,
     nodes::NodeRepository,
-    outputs::{
-        RatingRepository,
-        improvements::{ImprovementRepository, Redactions},
-    },
+    outputs::{RatingRepository, improvements::Redactions},
     policies::PolicyRepository,
-    profiles::{EntryRepository, ProfileRepository},
-    resources::{BulkRepository, ResourceRepository},
+    profiles::EntryRepository,
+    resources::ResourceRepository,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -279,24 +276,6 @@ impl UnitOfWork for Work {
             );
         }
         self.transaction.commit().await
-    }
-}
-
-impl WholeUnit for Work {
-    fn improvements(&mut self) -> &mut dyn ImprovementRepository {
-        self
-    }
-
-    fn evidence(&mut self) -> &mut dyn EvidenceRepository {
-        self
-    }
-
-    fn profiles(&mut self) -> &mut dyn ProfileRepository {
-        self
-    }
-
-    fn bulk(&mut self) -> &mut dyn BulkRepository {
-        self
     }
 }
 

@@ -1,13 +1,17 @@
 //! For each RPC a request that names a namespace, and what its items were answered.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use emend_proto::{
+    DESCRIPTOR_SET,
     common::v1::{ItemStatus, ResourceKey},
     feedback::v1 as feedback,
     learning::v1 as learning,
 };
 use emend_tests::harness::{says, verb};
 use prost::Message;
+use prost_types::{FileDescriptorSet, field_descriptor_proto::Type};
 
 const NOBODY: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -23,71 +27,29 @@ fn submission(namespace: &str) -> feedback::SubmitFeedbackRequest {
     }
 }
 
-/// A message with just a namespace.
-trait FromNamespace {
-    fn from_namespace(namespace: String) -> Self;
-}
+static DESCRIPTORS: LazyLock<FileDescriptorSet> =
+    LazyLock::new(|| FileDescriptorSet::decode(DESCRIPTOR_SET).expect("the descriptor set"));
 
-macro_rules! from_namespace {
-    ($($message:ty),+ $(,)?) => { $( impl FromNamespace for $message {
-        fn from_namespace(namespace: String) -> Self {
-            Self { namespace, ..Self::default() }
-        }
-    } )+ };
-}
-from_namespace!(
-    feedback::ListFeedbackRequest,
-    feedback::ListDeadLettersRequest,
-    feedback::RedactFeedbackRequest,
-    feedback::RedactReporterRequest,
-    feedback::RedriveDeadLettersRequest,
-    feedback::RecordQueryRequest,
-    feedback::RecordInteractionRequest,
-    feedback::ListQueriesRequest,
-    feedback::GetFeedbackStatsRequest,
-    feedback::ListNegativeTermsRequest,
-    learning::Event,
-    learning::GetStandingsRequest,
-    learning::ListCandidatesRequest,
-    learning::ApproveCandidateRequest,
-    learning::RejectCandidateRequest,
-    learning::GetPolicyRequest,
-    learning::ListResourcesRequest,
-    learning::ResolveRequest,
-    learning::ImportHeader,
-    learning::ListRevisionsRequest,
-    learning::RevertRevisionRequest,
-    learning::UpsertEvidenceRequest,
-    learning::DeleteEvidenceRequest,
-    learning::GetClaimRequest,
-    learning::ListClaimsRequest,
-    learning::ListEdgesRequest,
-    learning::ListDomainRulesRequest,
-    learning::ListBlockedDomainsRequest,
-    learning::ListEvidenceEventsRequest,
-    learning::GetReviewStatsRequest,
-    learning::ExportMaterialsRequest,
-    learning::ExportCorrectionsRequest,
-    learning::RankCitationsRequest,
-    learning::RenderPromptRequest,
-    learning::GetOutputStatsRequest,
-    learning::ListPromptVersionsRequest,
-    learning::PreviewImprovementRequest,
-    learning::GenerateImprovementRequest,
-    learning::UsePromptVersionRequest,
-    learning::ExportExamplesRequest,
-    learning::GetProfileRequest,
-    learning::RecordActivityRequest,
-    learning::GenerateSuggestionsRequest,
-    learning::ListSuggestionsRequest,
-    learning::AcceptSuggestionRequest,
-    learning::RejectSuggestionRequest,
-);
-
-impl FromNamespace for learning::GetNamespacePolicyRequest {
-    fn from_namespace(namespace: String) -> Self {
-        Self { namespace }
-    }
+/// A request of an RPC that has only its field `namespace`.
+fn with_namespace(path: &str, namespace: &str) -> Vec<u8> {
+    let files = || DESCRIPTORS.file.iter();
+    let services = files().flat_map(|file| file.service.iter().map(move |service| (file, service)));
+    let request = services
+        .filter(|(file, service)| path.starts_with(&format!("/{}.{}/", file.package(), service.name())))
+        .flat_map(|(_, service)| &service.method)
+        .find(|rpc| rpc.name() == method(path))
+        .unwrap_or_else(|| panic!("no RPC {path}"))
+        .input_type();
+    let field = files()
+        .flat_map(|file| file.message_type.iter().map(move |message| (file, message)))
+        .filter(|(file, message)| request == format!(".{}.{}", file.package(), message.name()))
+        .flat_map(|(_, message)| &message.field)
+        .find(|field| field.name() == "namespace" && field.r#type() == Type::String)
+        .unwrap_or_else(|| panic!("{path} has no field namespace: say how its request names one"));
+    let number = u32::try_from(field.number()).expect("a number of a field");
+    let mut bytes = Vec::new();
+    prost::encoding::string::encode(number, &namespace.to_owned(), &mut bytes);
+    bytes
 }
 
 /// A request that names this namespace wherever it can. It may lack what matters only to an authorized caller.
@@ -99,11 +61,6 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..ResourceKey::default()
         })
     };
-    macro_rules! naming {
-        ($message:ty) => {
-            <$message>::encode_to_vec(&<$message>::from_namespace(ns()))
-        };
-    }
     let bytes = match method(path) {
         "SubmitFeedback" => submission(namespace).encode_to_vec(),
         "BatchSubmitFeedback" => feedback::BatchSubmitFeedbackRequest {
@@ -122,10 +79,6 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
-        "ListFeedback" => naming!(feedback::ListFeedbackRequest),
-        "ListDeadLetters" => naming!(feedback::ListDeadLettersRequest),
-        "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
-        "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
         "ExportFeedback" => feedback::ExportFeedbackRequest {
             namespace: ns(),
             format: feedback::ExportFormat::Csv.into(),
@@ -139,13 +92,6 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
-        "RedactReporter" => naming!(feedback::RedactReporterRequest),
-        "RecordQuery" => naming!(feedback::RecordQueryRequest),
-        "RecordInteraction" => naming!(feedback::RecordInteractionRequest),
-        "ListQueries" => naming!(feedback::ListQueriesRequest),
-        "GetFeedbackStats" => naming!(feedback::GetFeedbackStatsRequest),
-        "ListNegativeTerms" => naming!(feedback::ListNegativeTermsRequest),
-        "GetSettings" => feedback::GetSettingsRequest { namespace: ns() }.encode_to_vec(),
         "UpdateSettings" => feedback::UpdateSettingsRequest {
             settings: Some(feedback::Settings {
                 namespace: ns(),
@@ -155,28 +101,32 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         }
         .encode_to_vec(),
         "Ingest" => learning::IngestRequest {
-            events: vec![learning::Event::from_namespace(ns())],
+            events: vec![learning::Event {
+                namespace: ns(),
+                ..Default::default()
+            }],
             ..Default::default()
         }
         .encode_to_vec(),
-        "GetStandings" => naming!(learning::GetStandingsRequest),
-        "ListCandidates" => naming!(learning::ListCandidatesRequest),
         "GetCandidate" => learning::GetCandidateRequest {
             namespace: ns(),
             candidate_id: NOBODY.into(),
         }
         .encode_to_vec(),
-        "ApproveCandidate" => naming!(learning::ApproveCandidateRequest),
-        "RejectCandidate" => naming!(learning::RejectCandidateRequest),
         "BatchApproveCandidates" => learning::BatchApproveCandidatesRequest {
-            requests: vec![learning::ApproveCandidateRequest::from_namespace(ns())],
+            requests: vec![learning::ApproveCandidateRequest {
+                namespace: ns(),
+                ..Default::default()
+            }],
         }
         .encode_to_vec(),
         "BatchRejectCandidates" => learning::BatchRejectCandidatesRequest {
-            requests: vec![learning::RejectCandidateRequest::from_namespace(ns())],
+            requests: vec![learning::RejectCandidateRequest {
+                namespace: ns(),
+                ..Default::default()
+            }],
         }
         .encode_to_vec(),
-        "GetNamespacePolicy" => naming!(learning::GetNamespacePolicyRequest),
         "UpdateNamespacePolicy" => learning::UpdateNamespacePolicyRequest {
             policy: Some(learning::NamespacePolicy {
                 namespace: ns(),
@@ -185,7 +135,6 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
-        "GetPolicy" => naming!(learning::GetPolicyRequest),
         "UpdatePolicy" => learning::UpdatePolicyRequest {
             policy: Some(learning::Policy {
                 namespace: ns(),
@@ -209,41 +158,15 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
-        "ListResources" => naming!(learning::ListResourcesRequest),
-        "Resolve" => naming!(learning::ResolveRequest),
         "ImportResources" => learning::ImportResourcesRequest {
             message: Some(learning::import_resources_request::Message::Header(
-                learning::ImportHeader::from_namespace(ns()),
+                learning::ImportHeader {
+                    namespace: ns(),
+                    ..Default::default()
+                },
             )),
         }
         .encode_to_vec(),
-        "ListRevisions" => naming!(learning::ListRevisionsRequest),
-        "RevertRevision" => naming!(learning::RevertRevisionRequest),
-        "UpsertEvidence" => naming!(learning::UpsertEvidenceRequest),
-        "DeleteEvidence" => naming!(learning::DeleteEvidenceRequest),
-        "GetClaim" => naming!(learning::GetClaimRequest),
-        "ListClaims" => naming!(learning::ListClaimsRequest),
-        "ListEdges" => naming!(learning::ListEdgesRequest),
-        "ListDomainRules" => naming!(learning::ListDomainRulesRequest),
-        "ListBlockedDomains" => naming!(learning::ListBlockedDomainsRequest),
-        "ListEvidenceEvents" => naming!(learning::ListEvidenceEventsRequest),
-        "GetReviewStats" => naming!(learning::GetReviewStatsRequest),
-        "ExportMaterials" => naming!(learning::ExportMaterialsRequest),
-        "ExportCorrections" => naming!(learning::ExportCorrectionsRequest),
-        "RankCitations" => naming!(learning::RankCitationsRequest),
-        "RenderPrompt" => naming!(learning::RenderPromptRequest),
-        "GetOutputStats" => naming!(learning::GetOutputStatsRequest),
-        "ListPromptVersions" => naming!(learning::ListPromptVersionsRequest),
-        "PreviewImprovement" => naming!(learning::PreviewImprovementRequest),
-        "GenerateImprovement" => naming!(learning::GenerateImprovementRequest),
-        "UsePromptVersion" => naming!(learning::UsePromptVersionRequest),
-        "ExportExamples" => naming!(learning::ExportExamplesRequest),
-        "GetProfile" => naming!(learning::GetProfileRequest),
-        "RecordActivity" => naming!(learning::RecordActivityRequest),
-        "GenerateSuggestions" => naming!(learning::GenerateSuggestionsRequest),
-        "ListSuggestions" => naming!(learning::ListSuggestionsRequest),
-        "AcceptSuggestion" => naming!(learning::AcceptSuggestionRequest),
-        "RejectSuggestion" => naming!(learning::RejectSuggestionRequest),
         "UpdateProfile" => learning::UpdateProfileRequest {
             profile: Some(learning::Profile {
                 namespace: ns(),
@@ -265,7 +188,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         }
         .encode_to_vec(),
         "ListNodes" => learning::ListNodesRequest::default().encode_to_vec(),
-        other => panic!("no message of {other}: say which"),
+        _ => with_namespace(path, namespace),
     };
     bytes.into()
 }
