@@ -6,6 +6,7 @@ use clap::{
     ValueEnum,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
+use emend_core::ratings::target_name;
 use emend_proto::{
     common::v1::{self as common, ResourceKind, RiskLevel, Scope},
     feedback::v1::{DeliveryState, Wait},
@@ -376,6 +377,12 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".into()),
     }
+}
+
+/// Parses what an AI is asked for: any spelling of a target that every namespace has is that target.
+#[expect(clippy::unnecessary_wraps, reason = "clap's form of a parser")]
+pub(crate) fn target(text: &str) -> Result<String, String> {
+    Ok(target_name(text.trim()).to_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `emend feedback`: shows corrections as stored, and labels ratings of search answers.
 
 use clap::Subcommand;
-use emend_core::ratings::TARGETS;
+use emend_core::ratings::target_named;
 use emend_proto::{
     common::v1::correction::Correction as Variant,
     feedback::v1::{
@@ -162,7 +162,7 @@ impl Rated {
 
 /// A value as it is sent: those of targets that every namespace has may be written in lower case.
 pub(super) fn rating_value(target: &str, value: &str) -> String {
-    if TARGETS.iter().any(|known| known.name == target) {
+    if target_named(target).is_some() {
         value.to_ascii_uppercase()
     } else {
         value.to_owned()

@@ -84,6 +84,11 @@ pub(super) async fn dead_letters(context: &Context, ids: Vec<String>) -> Result<
     complete(&ids, &found, "dead letter", context)
 }
 
+/// Whether this may be a candidate's id, or the beginning of one.
+pub(super) fn is_candidate(id: &str) -> bool {
+    is_beginning(id) || WHOLE.contains(&id.len()) && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
+}
+
 /// Whether this may be the beginning of an id, rather than a whole one or something that the service should refuse.
 fn is_beginning(id: &str) -> bool {
     let of_an_id = |c: char| c.is_ascii_hexdigit() || c == '-';

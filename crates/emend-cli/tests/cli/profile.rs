@@ -158,7 +158,7 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
 #[tokio::test]
 async fn a_profile_is_a_section_of_its_users_prompts_only() {
     let up = Up::ephemeral().await;
-    up.run_with(&["outputs", "prompts", "set", "T", "-"], "Answer.")
+    up.run_with(&["outputs", "prompts", "set", "interpret", "-"], "Answer.")
         .await
         .ok();
     let changed = up.profile(&["set", "--technology", "Rust"]).await.remove(0);
@@ -168,7 +168,7 @@ async fn a_profile_is_a_section_of_its_users_prompts_only() {
             "outputs",
             "prompts",
             "render",
-            "T",
+            "INTERPRET",
             "--user",
             user,
             "--language",

@@ -334,7 +334,17 @@ fn held(directory: &Path) -> Vec<(String, String)> {
 async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     let up = Up::ephemeral().await;
     let daily = "---\nvariables:\n  day:\n  tone: \"\\\"dry\\\"\\n\"\nsettings:\n  model: \"small\"\n---\n{{day}}{{tone}}\r\n";
-    up.puts(TARGET, daily, &[]).await.ok();
+    up.puts("summarize-daily", daily, &[]).await.ok();
+    let unknown = up.puts("日報", "Report.", &[]).await;
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("is not a target: there are INTERPRET"),
+        "{unknown:?}"
+    );
+    for target in ["mail/reply 50%", "日報", "NEW"] {
+        let values = format!("{target}=GOOD:good,BAD:bad");
+        up.run(&["settings", "set", "--rated-target", &values]).await.ok();
+    }
     up.puts("mail/reply 50%", "---\n---\nReply.", &[]).await.ok();
     up.puts("日報", "---\n---\n---\nlooks like a header\n", &[])
         .await
@@ -444,9 +454,11 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     let earlier = up.shows(&["show", "日報", "1"]).await;
     assert!(earlier.contains("looks like a header"), "{earlier}");
 
-    // One file that is no prompt, and nothing is put.
+    // Files that are no prompt are named, and the others go on.
     fs::write(directory.join("NEW.md"), "New again.").expect("a file");
     fs::write(directory.join("BROKEN.md"), "---\nsettings:\n").expect("a file");
+    fs::write(directory.join("interpret.md"), "---\nA rule above. {{day}}").expect("a file");
+    fs::write(directory.join("UNKNOWN.md"), "Nobody's.").expect("a file");
     let refused = up.run(&["outputs", "prompts", "push", path]).await;
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(
@@ -455,8 +467,23 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
             .contains("BROKEN.md: line 2: the header has no end"),
         "{refused:?}"
     );
-    let new = up.shows(&["show", "NEW"]).await;
-    assert!(new.contains("version 1"), "{new}");
+    assert!(
+        refused.stderr.contains("\"UNKNOWN\" is not a target"),
+        "{refused:?}"
+    );
+    assert!(
+        refused.stderr.contains("interpret.md: {{day}} is no variable"),
+        "{refused:?}"
+    );
+    for (target, version) in [("NEW", "version 2"), ("Interpret", "version 1")] {
+        let shown = up.shows(&["show", target]).await;
+        assert!(shown.contains(version), "{shown}");
+    }
+    let changes = up.shows(&["diff", "NEW"]).await;
+    assert!(
+        changes.contains("-New.") && changes.contains("+New again."),
+        "{changes}"
+    );
 }
 
 #[tokio::test]

@@ -22,9 +22,13 @@ use std::fmt::{self, Write as _};
 use emend_core::{
     Prompt, Violations,
     kinds::{Setting, Variable},
+    ratings::target_name,
 };
 
-use super::names::{file_name, is_shortened, target_of};
+use super::{
+    foreign,
+    names::{file_name, is_shortened, target_of},
+};
 
 /// Begins and ends the header.
 const FENCE: &str = "---";
@@ -88,33 +92,56 @@ impl PromptFile {
         }
     }
 
-    /// Reads a file, behind its byte order mark if it has one.
+    /// Reads a file, behind its byte order mark if it has one. What others write above a prompt, as dotprompt and promptfoo do, are
+    /// settings; lines below a rule that are no header are text.
     pub fn parse(contents: &str) -> Result<Self, FileError> {
         let contents = contents.trim_start_matches(BYTE_ORDER_MARK);
-        let mut lines = contents.split_inclusive('\n').enumerate();
-        if !lines.next().is_some_and(|(_, line)| is_fence(line)) {
-            return Ok(Self {
-                header: None,
-                text: contents.to_owned(),
-            });
+        let whole = Self {
+            header: None,
+            text: contents.to_owned(),
+        };
+        let mut lines = contents.split_inclusive('\n');
+        if !lines.next().is_some_and(is_fence) {
+            return Ok(whole);
+        }
+        let mut above = Vec::new();
+        let end = lines.by_ref().find(|line| {
+            let is_end = is_fence(line);
+            if !is_end {
+                above.push(line.trim_end());
+            }
+            is_end
+        });
+        let is_comment = |line: &&&str| line.is_empty() || line.starts_with('#');
+        let first = above.iter().find(|line| !is_comment(line));
+        let name = first.and_then(|line| Some(line.split_once(':')?.0));
+        let is_own = name.is_some_and(|name| OWN.contains(&name));
+        if end.is_none() {
+            return if is_own {
+                Err(FileError::Header {
+                    line: contents.lines().count(),
+                    why: "the header has no end: a line of three hyphens".into(),
+                })
+            } else {
+                Ok(whole)
+            };
+        }
+        if !is_own && !foreign::is_header(&above) {
+            return Ok(whole);
         }
         let mut header = Header::default();
-        let mut section = None;
-        for (index, line) in lines.by_ref() {
-            if is_fence(line) {
-                let text = lines.map(|(_, line)| line).collect();
-                return Ok(Self {
-                    header: Some(header),
-                    text,
-                });
-            }
+        let mut section = Section::None;
+        for (line, content) in (2..).zip(&above) {
             header
-                .read(&mut section, line.trim_end())
-                .map_err(|why| FileError::Header { line: index + 1, why })?;
+                .read(&mut section, content)
+                .map_err(|why| FileError::Header { line, why })?;
         }
-        Err(FileError::Header {
-            line: contents.lines().count(),
-            why: "the header has no end: a line of three hyphens".into(),
+        if let Section::Foreign(keys) = section {
+            header.settings.extend(keys.settings());
+        }
+        Ok(Self {
+            header: Some(header),
+            text: lines.collect(),
         })
     }
 
@@ -130,7 +157,8 @@ impl PromptFile {
     pub fn target(&self, name: &str) -> Result<String, FileError> {
         let target = self.header.as_ref().and_then(|header| header.target.as_ref());
         match (target, target_of(name)) {
-            (None, Some(target)) => Ok(target),
+            // Any spelling of a target that every namespace has.
+            (None, Some(target)) => Ok(target_name(&target).to_owned()),
             (Some(target), _) if file_name(target) == name => Ok(target.clone()),
             _ => Err(FileError::Target),
         }
@@ -166,40 +194,61 @@ impl fmt::Display for PromptFile {
     }
 }
 
+/// The names with which a header of this form begins.
+const OWN: [&str; 3] = ["target", "variables", "settings"];
+
 /// What the lines that are indented belong to.
-#[derive(Debug, Clone, Copy)]
 enum Section {
+    None,
     Variables,
     Settings,
+    Foreign(foreign::Keys),
 }
 
 impl Header {
     /// Reads one of its lines.
-    fn read(&mut self, section: &mut Option<Section>, line: &str) -> Result<(), String> {
+    fn read(&mut self, section: &mut Section, line: &str) -> Result<(), String> {
         const KNOWN: &str = "expected `target: …`, `variables:` or `settings:`";
         let content = line.trim_start();
+        let is_top = content.len() == line.len();
         if content.is_empty() || content.starts_with('#') {
+            return Ok(());
+        }
+        let name = content.split_once(':').map(|(name, _)| name.trim_end());
+        let is_own = is_top && name.is_some_and(|name| OWN.contains(&name));
+        let is_other_key = is_top && name.is_some() && !is_own;
+        if let Section::Foreign(keys) = section
+            && !is_own
+        {
+            return keys.read(line);
+        }
+        if is_other_key {
+            let mut keys = foreign::Keys::default();
+            keys.read(line)?;
+            *section = Section::Foreign(keys);
             return Ok(());
         }
         let (name, value) = content
             .split_once(':')
             .ok_or_else(|| "expected a name and a colon".to_owned())?;
         let value = unquoted(value)?;
-        if content.len() == line.len() {
-            *section = None;
+        if is_top {
+            if let Section::Foreign(keys) = std::mem::replace(section, Section::None) {
+                self.settings.extend(keys.settings());
+            }
             match (name, value) {
                 ("target", Some(target)) => self.target = Some(target),
-                ("variables", None) => *section = Some(Section::Variables),
-                ("settings", None) => *section = Some(Section::Settings),
+                ("variables", None) => *section = Section::Variables,
+                ("settings", None) => *section = Section::Settings,
                 _ => return Err(KNOWN.into()),
             }
             return Ok(());
         }
         let name = name.trim_end().to_owned();
         match section {
-            None => return Err(KNOWN.into()),
-            Some(Section::Variables) => self.variables.push(Variable { name, default: value }),
-            Some(Section::Settings) => self.settings.push(Setting {
+            Section::None | Section::Foreign(_) => return Err(KNOWN.into()),
+            Section::Variables => self.variables.push(Variable { name, default: value }),
+            Section::Settings => self.settings.push(Setting {
                 name,
                 value: value.unwrap_or_default(),
             }),
@@ -386,10 +435,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_header_is_said_with_its_line() {
         for (contents, error) in [
-            ("---\n", "line 1: the header has no end"),
             ("---\nvariables:\n  day:\n", "line 3: the header has no end"),
-            ("---\nversion: 3\n---\n", "line 2: expected `target: …`"),
-            ("---\n  day:\n---\n", "line 2: expected `target: …`"),
             ("---\nvariables: day\n---\n", "line 2: expected `target: …`"),
             (
                 "---\nvariables:\n  - day\n---\n",
@@ -417,6 +463,66 @@ mod tests {
         }
         let unplaced = PromptFile::parse("---\nvariables:\n  day:\n---\nToday").unwrap();
         assert!(unplaced.prompt().unwrap_err().to_string().contains("{{day}}"));
+    }
+
+    #[test]
+    fn what_others_write_above_a_prompt_is_kept_as_settings() {
+        let dotprompt = "---\nname: daily\nmodel: googleai/gemini-1.5-flash # fast\nconfig:\n  temperature: 0.2\n  maxOutputTokens: 400\n\
+                         input:\n  schema:\n    day: string\n  default: {day: today}\noutput:\n  format: json\ntags:\n- a\n- 'b c'\n\
+                         description: >\n  What happened,\n  in short\n---\nSummarise {{day}}.\n";
+        let file = PromptFile::parse(dotprompt).unwrap();
+        let prompt = file.prompt().unwrap();
+        let expected = [
+            ("config_max_output_tokens", "400"),
+            ("config_temperature", "0.2"),
+            ("description", "What happened, in short"),
+            ("input_default", "{day: today}"),
+            ("input_schema_day", "string"),
+            ("model", "googleai/gemini-1.5-flash"),
+            ("name", "daily"),
+            ("output_format", "json"),
+            ("tags", "a, b c"),
+        ];
+        assert_eq!(
+            prompt.settings(),
+            expected.map(|(name, value)| setting(name, value))
+        );
+        assert_eq!(prompt.text(), "Summarise {{day}}.\n");
+        assert_eq!(prompt.undeclared(), ["day"]);
+        let mixed = PromptFile::parse("---\nmodel: small\nvariables:\n  day:\n---\n{{day}}").unwrap();
+        let header = mixed.header.unwrap();
+        assert_eq!(header.settings, [setting("model", "small")]);
+        assert_eq!(header.variables, [variable("day", None)]);
+    }
+
+    #[test]
+    fn a_text_that_begins_with_a_rule_is_text() {
+        for text in [
+            "---\n",
+            "---\nSummarise the day.\n",
+            "---\nSummarise the day.\n---\nBriefly.\n",
+            "---\n\nRole: summarise.\n\n---\nBriefly.",
+            "---\nRole: you summarise\nwhat happened.\n---\n",
+            "---\n# Rules\nBe brief: always.\n---\n",
+            "---\nmodel: small\n",
+            "---\n  day:\n---\n",
+        ] {
+            let file = PromptFile::parse(text).unwrap();
+            assert_eq!((file.header, &*file.text), (None, text));
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_target_in_any_spelling_is_that_targets() {
+        let file = PromptFile::parse("x").unwrap();
+        for (name, target) in [
+            ("interpret.md", "INTERPRET"),
+            ("summarize-hourly.md", "SUMMARIZE_HOURLY"),
+            ("Task_Extract.md", "TASK_EXTRACT"),
+            ("triage.md", "triage"),
+        ] {
+            assert_eq!(file.target(name).as_deref(), Ok(target));
+        }
     }
 
     #[test]

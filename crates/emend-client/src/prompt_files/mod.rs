@@ -5,6 +5,7 @@
 //! variables or settings ([`PromptFile`]). It is replaced as a whole ([`replace`]).
 
 mod directory;
+mod foreign;
 mod format;
 mod names;
 
@@ -12,5 +13,5 @@ pub(crate) use self::directory::{Mirrored, synchronise};
 pub use self::{
     directory::{names_in, replace},
     format::{FileError, Header, PromptFile},
-    names::{file_name, is_file_name},
+    names::{file_name, is_file_name, target_of},
 };

@@ -37,7 +37,7 @@ pub fn is_file_name(name: &str) -> bool {
 }
 
 /// The target whose file has this name; `None` if it is no such name, or a shortened one.
-pub(super) fn target_of(name: &str) -> Option<String> {
+pub fn target_of(name: &str) -> Option<String> {
     let target = unescaped(name.strip_suffix(EXTENSION)?)?;
     (!target.is_empty() && file_name(&target) == name).then_some(target)
 }

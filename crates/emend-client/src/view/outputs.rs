@@ -6,6 +6,7 @@ use emend_core::{
     FewShotSet, Language, Namespace, Profile, ProfileEntry, Prompt, Revision, UserId, Violations,
     kinds::{EXPERIENCE_YEARS, LISTS},
     outputs::render_for,
+    ratings::target_named,
 };
 
 use super::{
@@ -138,8 +139,12 @@ impl LearnedView {
 
 impl Reading<'_> {
     fn outputs(&self, namespace: &Namespace, target: &str) -> Option<&Outputs> {
-        let key = self.hash.namespace(namespace.as_str()) ^ self.hash.phrase(target.trim());
-        self.state.find(key).and_then(Found::outputs)
+        let named = |name: &str| {
+            let key = self.hash.namespace(namespace.as_str()) ^ self.hash.phrase(name);
+            self.state.find(key).and_then(Found::outputs)
+        };
+        // Only a name under which nothing is kept may be another spelling: the usual one costs nothing more.
+        named(target.trim()).or_else(|| named(target_named(target)?.name))
     }
 
     /// The newest rated examples for what an AI is asked, by the target's name; without ratings, none.

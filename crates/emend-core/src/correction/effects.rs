@@ -159,7 +159,7 @@ impl Correction {
             } = assertion;
             let kind = learned.kind();
             let personal_data = user.is_none()
-                && kind.rules().key != kinds::Form::Exact
+                && !matches!(kind.rules().key, kinds::Form::Exact | kinds::Form::Target)
                 && (personal_data::found_in(&input) || personal_data::found_in(learned.maps_to()));
             Proposal {
                 value: ResourceValue::new(input, learned).at(key.as_str()),

@@ -15,7 +15,7 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "The newest rated examples for a target",
     short_name: "few_shot",
     aliases: &["few-shot-set", "few-shot"],
-    key: Form::Exact,
+    key: Form::Target,
     qualifier: None,
     rule: Rule::Window(WindowRules {
         value,

@@ -5,6 +5,7 @@ use crate::{
     normalize::{
         MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey, compose, normalize, parse_choice, parse_exact,
     },
+    ratings::target_name,
     violation::{Invalid, bounded_line, bounded_text},
 };
 
@@ -21,6 +22,9 @@ pub enum Form {
     Domain,
     /// A text that is compared byte for byte: `A1` and `a1` are two. 1 to 256 characters.
     Exact,
+    /// What an AI is asked for: as exact, but any spelling of a target that every namespace has is that target; see
+    /// [`target_name`]. 1 to 256 characters.
+    Target,
     /// One of these names.
     OneOf(&'static [&'static str]),
 }
@@ -30,7 +34,7 @@ impl Form {
     pub const fn normalization_version(self) -> u32 {
         match self {
             Self::Phrase | Self::PhraseOrNone => NORMALIZATION_VERSION,
-            Self::Choice | Self::Domain | Self::Exact | Self::OneOf(_) => 0,
+            Self::Choice | Self::Domain | Self::Exact | Self::Target | Self::OneOf(_) => 0,
         }
     }
 
@@ -43,6 +47,7 @@ impl Form {
             Self::Choice => parse_choice(raw),
             Self::Domain => DomainPattern::parse(raw).map(|pattern| pattern.to_string()),
             Self::Exact => parse_exact(raw),
+            Self::Target => parse_exact(target_name(raw)),
             Self::OneOf(names) => {
                 let sought = raw.trim().to_ascii_lowercase();
                 let found = names.iter().find(|name| **name == sought);
@@ -61,7 +66,7 @@ impl Form {
             Self::Choice => bounded_text(&compose(raw), 0, 256),
             Self::Domain if raw.is_ascii() => Ok(bounded_text(raw, 0, MAX_KEY_CHARS)?.to_ascii_lowercase()),
             Self::Domain => self.parse(raw),
-            Self::Exact | Self::OneOf(_) => bounded_text(raw, 0, MAX_KEY_CHARS),
+            Self::Exact | Self::Target | Self::OneOf(_) => bounded_text(raw, 0, MAX_KEY_CHARS),
         }
     }
 }
@@ -98,6 +103,8 @@ mod tests {
             (Form::Exact, " A1", "A1 ", true),
             (Form::Exact, "A1", "a1", false),
             (Form::Exact, "cafe\u{301}", "caf\u{e9}", false),
+            (Form::Target, "summarize-daily", "SUMMARIZE_DAILY", true),
+            (Form::Target, "triage", "TRIAGE", false),
             (Form::OneOf(&["human", "file"]), " Human", "human", true),
         ] {
             let (one, other) = (form.parse(one).unwrap(), form.parse(other).unwrap());

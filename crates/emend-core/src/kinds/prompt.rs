@@ -259,7 +259,7 @@ pub(super) const RULES: KindRules = KindRules {
     summary: "The prompt with which an AI is asked for an output",
     short_name: "prompt",
     aliases: &["prompts"],
-    key: Form::Exact,
+    key: Form::Target,
     qualifier: Some(Qualifier {
         form: Form::Exact,
         meaning: "the label",

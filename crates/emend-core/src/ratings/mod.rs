@@ -1,5 +1,6 @@
 //! Feedback on what an AI made: what can be rated, ratings, and the few-shot examples that they become.
 
+mod alias;
 mod few_shot;
 mod language;
 mod own;
@@ -7,6 +8,7 @@ mod rating;
 mod window;
 
 pub use self::{
+    alias::{target_name, target_named},
     few_shot::{OutputTally, Place, Rated, RatedId, VOICES, set_of, voices},
     language::Language,
     own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::rating::{RatingClass, RatingTarget, TARGETS};
+use super::{
+    alias,
+    rating::{RatingClass, RatingTarget, TARGETS},
+};
 use crate::violation::{Invalid, Violations, bounded_text};
 
 /// The most targets that an application may have of its own.
@@ -109,8 +112,11 @@ pub fn check_own_targets(targets: &[OwnTarget]) -> Result<(), Violations> {
     }
     for (index, target) in targets.iter().enumerate() {
         let name = &target.name;
-        let wrong = if TARGETS.iter().any(|known| known.name == name) {
-            Invalid::new(format!("{name:?} is a target that every namespace has"))
+        let wrong = if let Some(known) = alias::target_named(name) {
+            Invalid::new(format!(
+                "{name:?} is a target that every namespace has: {}",
+                known.name
+            ))
         } else if targets[..index].iter().any(|other| other.name == *name) {
             Invalid::new(format!("{name:?} is there twice"))
         } else {
@@ -229,9 +235,13 @@ mod tests {
             let targets: Vec<OwnTarget> = names.iter().map(|name| target(name)).collect();
             check_own_targets(&targets).map_err(fields)
         };
-        assert_eq!(check(&["TRIAGE", "triage", "interpret"]), Ok(()), "three names");
         assert_eq!(
-            check(&["TRIAGE", "INTERPRET", " TRIAGE"]),
+            check(&["TRIAGE", "triage", "interpreting"]),
+            Ok(()),
+            "three names"
+        );
+        assert_eq!(
+            check(&["TRIAGE", "task-extract", " TRIAGE"]),
             Err(vec![
                 "rated_targets[1].name".to_owned(),
                 "rated_targets[2].name".to_owned()

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{
-    RatedId,
+    RatedId, alias,
     own::{self, OwnTarget},
 };
 use crate::{
@@ -248,6 +248,10 @@ impl Rating {
     /// Parses a rating as somebody gives it, where the application has these targets of its own.
     pub fn parse_new(fields: RatingFields<'_>, own: &[OwnTarget]) -> Result<Self, RefusedRating> {
         let mut violations = Violations::new();
+        let fields = RatingFields {
+            target: alias::target_name(fields.target),
+            ..fields
+        };
         let target = parse_target(&mut violations, fields);
         let details = Details::parse(&mut violations, fields, true);
         let is_otherwise_valid = violations.is_empty();
@@ -301,7 +305,24 @@ impl<C> Rating<C> {
         }
         self
     }
+}
 
+impl Rating {
+    /// What an example shows of its texts. Where the output is a judgement, the first issue of a bad one is the value: which error
+    /// it is.
+    pub fn shown_texts(&self) -> RatedTexts {
+        let mut texts = self.texts.clone();
+        let is_judgement = alias::target_named(&self.target).is_some_and(|target| target.is_judgement)
+            || !texts.judgement.is_empty();
+        let is_erased = texts == RatedTexts::default();
+        if is_judgement && !is_erased && self.class == RatingClass::Bad {
+            texts.issues.insert(0, self.value.clone());
+        }
+        texts
+    }
+}
+
+impl<C> Rating<C> {
     /// The pseudonym of what was rated.
     pub fn rated_id(&self) -> RatedId {
         RatedId(Uuid::new_v5(&RATED, self.target_id.as_bytes()))
@@ -484,7 +505,12 @@ mod tests {
             refused.contains("value: must be one of GOOD, BAD with INTERPRET"),
             "{refused}"
         );
-        let refused = parsed("interpret", "GOOD").unwrap_err().to_string();
+        assert_eq!(
+            parsed("interpret", "GOOD"),
+            Ok(RatingClass::Good),
+            "another spelling"
+        );
+        let refused = parsed("triage", "RIGHT").unwrap_err().to_string();
         assert!(
             refused.contains(
                 "target: must be one of INTERPRET, SUMMARIZE_HOURLY, SUMMARIZE_DAILY, EVALUATE, TASK_EXTRACT, TRIAGE"
@@ -631,6 +657,39 @@ mod tests {
                 .map(|violation| violation.field);
             assert_eq!(named.collect::<Vec<_>>(), [field]);
         }
+    }
+
+    #[test]
+    fn an_example_of_a_wrong_judgement_says_which_error_it_is() {
+        for (target, value, issues) in [
+            (
+                "evaluate",
+                "FALSE_POSITIVE",
+                &["FALSE_POSITIVE", "too strict"][..],
+            ),
+            ("EVALUATE", "MISSED", &["MISSED", "too strict"]),
+            ("EVALUATE", "CORRECT", &["too strict"]),
+            ("INTERPRET", "BAD", &["too strict"]),
+        ] {
+            let said = ["too strict".to_owned()];
+            let fields = RatingFields {
+                target,
+                value,
+                issues: &said,
+                ..rating()
+            };
+            let shown = Rating::parse_new(fields, &[]).unwrap().shown_texts();
+            assert_eq!(shown.issues, issues, "{target} {value}");
+        }
+        let erased = RatingFields {
+            target: "EVALUATE",
+            value: "MISSED",
+            input_text: "",
+            output_text: "",
+            ..rating()
+        };
+        let shown = Rating::parse(erased).unwrap().shown_texts();
+        assert_eq!(shown, RatedTexts::default(), "nothing of what was erased");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
-    view,
+    view, words,
 };
 
 /// All sets, or one.
@@ -18,7 +18,7 @@ Examples:
   emend outputs examples --render INTERPRET")]
 pub(super) struct Args {
     /// Show the examples for this target, as they stand below a prompt
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = words::target)]
     render: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use crate::{
     context::Context,
     failure::Result,
     output::{Column, Output, Table},
-    view,
+    view, words,
 };
 
 /// Submit, or list.
@@ -60,6 +60,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct Submit {
     /// What the AI was asked for
+    #[arg(value_parser = words::target)]
     target: String,
     /// How its output is: one of the target's values, such as good, bad or neutral
     value: String,

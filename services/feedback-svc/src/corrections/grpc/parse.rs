@@ -4,7 +4,7 @@ use emend_core::{
     AcceptOrder, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
     correction::{Form, scope_user},
     normalize::MAX_KEY_CHARS,
-    ratings::OwnTarget,
+    ratings::{OwnTarget, target_name},
     violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
@@ -225,7 +225,10 @@ pub(crate) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result
         request.received_before.as_ref(),
     );
     let period = violations.part("", period);
-    let target = violations.check("rating_target", optional(&request.rating_target, rated));
+    let target = violations.check(
+        "rating_target",
+        optional(target_name(&request.rating_target), rated),
+    );
     let rating = violations.check("rating_value", optional(&request.rating_value, rated));
     if !request.rating_value.is_empty() && request.rating_target.is_empty() {
         violations.add(

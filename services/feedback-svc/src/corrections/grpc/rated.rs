@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use emend_base::Error;
 use emend_core::{
     Caller, Namespace,
-    ratings::{OwnTarget, TARGETS},
+    ratings::{OwnTarget, target_named},
 };
 use emend_proto::{common::v1::correction::Correction as Oneof, feedback::v1::SubmitFeedbackRequest};
 use feedback_store::ports::ReadSettings;
@@ -75,7 +75,7 @@ impl<'a> Requests<'a> {
 fn rates_an_own_target(request: &SubmitFeedbackRequest) -> bool {
     let correction = request.correction.as_ref();
     match correction.and_then(|correction| correction.correction.as_ref()) {
-        Some(Oneof::Rating(rating)) => TARGETS.iter().all(|target| target.name != rating.target.trim()),
+        Some(Oneof::Rating(rating)) => target_named(&rating.target).is_none(),
         _ => false,
     }
 }

@@ -126,7 +126,7 @@ impl Group {
             received_at: recorded.received_at,
             excluded: excluded.is_some(),
             live: false,
-            texts: rating.texts.clone(),
+            texts: rating.shown_texts(),
         };
         let happened = Event::Rated {
             rating: Box::new(rated.clone()),

@@ -5,12 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use emend_client::prompt_files::{PromptFile, file_name, names_in, replace};
-use emend_core::Prompt;
+use emend_client::prompt_files::{PromptFile, file_name, names_in, replace, target_of};
+use emend_core::{Prompt, ratings::target_name};
 use emend_proto::learning::v1::PromptVersion;
 use serde_json::{Value, json};
+use tonic::{Code, Status};
 
-use super::{Current, Decision, Label, MAX_BYTES, current, diff, prompt_of, put_request, versions, warn};
+use super::{
+    Current, Decision, Label, MAX_BYTES, current, diff, prompt_of, put_request, targets::Targets, versions,
+    warn,
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -49,21 +53,23 @@ pub(super) struct PushArgs {
 pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let directory = &args.directory;
     let prompts = current(context, Some(&args.label.label)).await?;
-    if !args.force {
-        nothing_is_lost(directory, &prompts, context).await?;
-    }
+    let files = files_of(directory)?;
+    let lost = if args.force {
+        Vec::new()
+    } else {
+        changed(directory, &files, &prompts, context).await?
+    };
     if !args.dry_run {
         fs::create_dir_all(directory).map_err(|error| named(directory, &error))?;
     }
-    let mut left: Vec<String> = names_in(directory).map_err(|error| named(directory, &error))?;
+    let mut left: Vec<&str> = files.iter().map(|(name, _)| &**name).collect();
     let mut unchanged = 0;
     for Current { target, prompt, .. } in &prompts {
-        let name = file_name(target);
-        let is_there = left
-            .iter()
-            .position(|known| *known == name)
-            .map(|at| left.remove(at))
-            .is_some();
+        let (name, is_there) = file_for(target, &files);
+        left.retain(|known| *known != name);
+        if lost.contains(&name) {
+            continue;
+        }
         let held = is_there.then(|| read(directory, &name)).transpose()?;
         // What says the same stays as people wrote it.
         let says = |file: &PromptFile| file.prompt().is_ok_and(|held| held.says_the_same(prompt));
@@ -101,15 +107,49 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
         }
         output.line(&format!("{unchanged} unchanged"))?;
     }
-    Ok(())
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Conflict(format!(
+        "{} would lose changes that were not pushed: {}\n  push them, or pull with --force; other files are as they should be",
+        directory.display(),
+        lost.join(", ")
+    )))
 }
 
-/// Refuses to replace files that say what no version of their prompt says.
-async fn nothing_is_lost(directory: &Path, prompts: &[Current], context: &Context) -> Result {
+/// The files of a directory that may be prompts', each with the target that its name says.
+fn files_of(directory: &Path) -> Result<Vec<(String, Option<String>)>> {
+    let names = names_in(directory).map_err(|error| named(directory, &error))?;
+    let with_target = names.into_iter().map(|name| {
+        let target = target_of(&name).map(|target| target_name(&target).to_owned());
+        (name, target)
+    });
+    Ok(with_target.collect())
+}
+
+/// The name of a target's file in a directory with these, however it is spelt there, and whether there is one.
+fn file_for(target: &str, files: &[(String, Option<String>)]) -> (String, bool) {
+    let own = file_name(target);
+    if files.iter().any(|(name, _)| *name == own) {
+        return (own, true);
+    }
+    let other = files
+        .iter()
+        .find(|(_, named)| named.as_ref().is_some_and(|named| named == target));
+    other.map_or((own, false), |(name, _)| (name.clone(), true))
+}
+
+/// The files that say what no version of their prompt says: a pull leaves them as they are.
+async fn changed(
+    directory: &Path,
+    files: &[(String, Option<String>)],
+    prompts: &[Current],
+    context: &Context,
+) -> Result<Vec<String>> {
     let mut changed = Vec::new();
     for Current { target, prompt, .. } in prompts {
-        let name = file_name(target);
-        if !directory.join(&name).exists() {
+        let (name, is_there) = file_for(target, files);
+        if !is_there {
             continue;
         }
         let held = read(directory, &name)?;
@@ -124,14 +164,7 @@ async fn nothing_is_lost(directory: &Path, prompts: &[Current], context: &Contex
             changed.push(name);
         }
     }
-    if changed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Conflict(format!(
-        "{} would lose changes that were not pushed: {}\n  push them, or pull with --force",
-        directory.display(),
-        changed.join(", ")
-    )))
+    Ok(changed)
 }
 
 /// A file to push, and what is current.
@@ -142,11 +175,12 @@ struct Pushed {
     current: Option<Current>,
 }
 
-/// Sets what differs. Every file is read before anything is set.
+/// Sets what differs. A file that is no prompt's, or that the service refuses, is named at the end, and the others go on.
 pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let label = &args.label.label;
     let mut unchanged = 0;
-    for pushed in pushed(&args.directory, label, context).await? {
+    let (files, mut wrong) = pushed(&args.directory, label, context).await?;
+    for pushed in files {
         let Pushed {
             name,
             target,
@@ -176,7 +210,15 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
         request.reason.clone_from(&args.decision.reason);
         request.on_behalf_of.clone_from(&args.decision.by);
         let mut client = context.resources().await?;
-        let response = client.put_resource(context.request(request)).await?.into_inner();
+        let response = match client.put_resource(context.request(request)).await {
+            Ok(response) => response.into_inner(),
+            Err(status) if is_about_the_prompt(&status) => {
+                let path = args.directory.join(name);
+                wrong.push(format!("{}: {}", path.display(), Failure::from(status)));
+                continue;
+            }
+            Err(status) => return Err(status.into()),
+        };
         warn(&args.directory.join(name), &response.warnings);
         let resource = response.resource.unwrap_or_default();
         let version = prompt_of(resource.value.as_ref()).map_or(0, |prompt| prompt.version);
@@ -190,29 +232,57 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
     if !output.is_json() {
         output.line(&format!("{unchanged} unchanged"))?;
     }
-    Ok(())
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(wrong.join("\n")))
 }
 
-/// The prompts of a directory, with what is current for each. Says of every file that is none why.
-async fn pushed(directory: &Path, label: &str, context: &Context) -> Result<Vec<Pushed>> {
+/// Whether a refusal concerns one prompt, so that others may be taken.
+fn is_about_the_prompt(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::InvalidArgument | Code::FailedPrecondition | Code::Aborted
+    )
+}
+
+/// The prompts of a directory, with what is current for each; and of every file that is none, why.
+async fn pushed(directory: &Path, label: &str, context: &Context) -> Result<(Vec<Pushed>, Vec<String>)> {
     if !directory.is_dir() {
         return Err(Failure::usage(format!(
             "{} is not a directory",
             directory.display()
         )));
     }
-    let mut files = Vec::new();
+    let mut files: Vec<(String, String, Prompt)> = Vec::new();
     let mut wrong = Vec::new();
     for name in names_in(directory).map_err(|error| named(directory, &error))? {
-        let file = PromptFile::parse(&read(directory, &name)?);
-        match file.and_then(|file| Ok((file.target(&name)?, file.prompt()?))) {
+        let read = read(directory, &name).map_err(|error| error.to_string());
+        let parsed = read.and_then(|contents| {
+            let parts =
+                PromptFile::parse(&contents).and_then(|file| Ok((file.target(&name)?, file.prompt()?)));
+            let (target, prompt) = parts.map_err(|error| error.to_string())?;
+            match files.iter().find(|(_, known, _)| *known == target) {
+                Some((other, ..)) => Err(format!("is a prompt of {target}, as {other} is")),
+                None => Ok((target, prompt)),
+            }
+        });
+        match parsed {
             Ok((target, prompt)) => files.push((name, target, prompt)),
             Err(error) => wrong.push(format!("{}: {error}", directory.join(name).display())),
         }
     }
-    if !wrong.is_empty() {
-        return Err(Failure::usage(wrong.join("\n")));
-    }
+    let targets = Targets::read(context, files.iter().map(|(_, target, _)| &**target)).await;
+    files.retain(|(name, target, _)| {
+        let checked = targets.check(target);
+        wrong.extend(
+            checked
+                .as_ref()
+                .err()
+                .map(|error| format!("{}: {error}", directory.join(name).display())),
+        );
+        checked.is_ok()
+    });
     let mut prompts = current(context, Some(label)).await?;
     let with_current = files.into_iter().map(|(name, target, prompt)| {
         let at = prompts.iter().position(|current| current.target == target);
@@ -223,7 +293,7 @@ async fn pushed(directory: &Path, label: &str, context: &Context) -> Result<Vec<
             current: at.map(|at| prompts.swap_remove(at)),
         }
     });
-    Ok(with_current.collect())
+    Ok((with_current.collect(), wrong))
 }
 
 fn read(directory: &Path, name: &str) -> Result<String> {

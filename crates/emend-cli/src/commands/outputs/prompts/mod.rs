@@ -5,6 +5,7 @@ mod files;
 mod read;
 mod render;
 mod review;
+mod targets;
 mod text;
 
 use std::path::Path;
@@ -24,7 +25,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     transfer::source,
-    view,
+    view, words,
 };
 
 /// List, show, compare, improve, decide, render or exchange prompts.
@@ -83,6 +84,7 @@ enum Action {
     /// Count the ratings of a target by version of its prompt
     Stats {
         /// What the AI is asked for
+        #[arg(value_parser = words::target)]
         target: String,
     },
     /// Print rated outputs for training, one JSON object a line

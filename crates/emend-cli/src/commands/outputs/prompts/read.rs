@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use emend_client::prompt_files::PromptFile;
-use emend_core::Kind;
+use emend_core::{Kind, ratings::target_name};
 use emend_proto::learning::v1::{
     Candidate, CandidateStatus, GetCandidateRequest, GetCandidateResponse, GetOutputStatsRequest,
     ListCandidatesRequest, ListPromptVersionsRequest, PreviewImprovementRequest, PromptVersion,
@@ -23,11 +23,13 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     view::{self, short_time, standing_word},
+    words,
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
     /// List the versions of this target's prompt, the newest first [default: the current prompts]
+    #[arg(value_parser = words::target)]
     target: Option<String>,
     /// Only versions, or, without a target, proposals with this status; may be given several times
     #[arg(long, value_enum)]
@@ -152,6 +154,7 @@ async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>
 #[derive(Debug, clap::Args)]
 pub(super) struct ShowArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     /// Show this version instead of the current one
     #[arg(value_name = "VERSION")]
@@ -198,7 +201,8 @@ pub(super) struct DiffArgs {
     /// A proposal's candidate id, or a target
     #[arg(value_name = "CANDIDATE|TARGET")]
     target: String,
-    /// Of a target: from this version to the next argument, or, with no next, from the current version to this one
+    /// Of a target: from this version to the next argument, or, with no next, from the current version to this one [default: what its
+    /// open proposal changes, else from the version before to the current one]
     #[arg(value_name = "VERSION")]
     from: Option<u32>,
     /// Of a target: to this version
@@ -210,23 +214,51 @@ pub(super) struct DiffArgs {
 
 pub(super) async fn diff(args: DiffArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let coloured = output.is_coloured();
-    let Some(version) = args.from else {
+    if args.from.is_none() && ids::is_candidate(&args.target) {
         let details = candidate(context, args.target).await?;
         return proposal_diff(&details, context, output).await;
+    }
+    let target = target_name(&args.target);
+    let (all, _) = versions(context, target, 0).await?;
+    let (before, after) = match (args.from, args.to) {
+        (None, _) => {
+            let label = &args.label.label;
+            if let Some(open) = all.iter().find_map(|version| open_proposal(version, label)) {
+                let details = candidate(context, open).await?;
+                return proposal_diff(&details, context, output).await;
+            }
+            let after = current_of(context, target, label).await?.prompt;
+            let before = after.version.saturating_sub(1);
+            if before == 0 {
+                (None, after)
+            } else {
+                (Some(numbered(&all, target, before)?.1), after)
+            }
+        }
+        (Some(to), None) => {
+            let before = current_of(context, target, &args.label.label).await?.prompt;
+            (Some(before), numbered(&all, target, to)?.1)
+        }
+        (Some(from), Some(to)) => (
+            Some(numbered(&all, target, from)?.1),
+            numbered(&all, target, to)?.1,
+        ),
     };
-    let (all, _) = versions(context, &args.target, 0).await?;
-    let (from, to) = args.to.map_or((None, version), |to| (Some(version), to));
-    let before = match from {
-        Some(from) => numbered(&all, &args.target, from)?.1,
-        None => current_of(context, &args.target, &args.label.label).await?.prompt,
-    };
-    let (_, after) = numbered(&all, &args.target, to)?;
-    let diff = differences::prompts(&args.target, Some(&before), &after);
-    let json = json!({"target": args.target, "from": before.version, "to": after.version, "diff": diff});
+    let from = before.as_ref().map_or(0, |before| before.version);
+    let diff = differences::prompts(target, before.as_ref(), &after);
+    let json = json!({"target": target, "from": from, "to": after.version, "diff": diff});
     output.result(&json, || match &*diff {
-        "" => format!("versions {} and {} say the same", before.version, after.version),
+        "" => format!("versions {from} and {} say the same", after.version),
         diff => differences::painted(diff, coloured),
     })
+}
+
+/// The candidate id of a version that awaits approval under a label.
+fn open_proposal(version: &PromptVersion, label: &str) -> Option<String> {
+    let candidate = version.candidate.as_ref()?;
+    let has_label = candidate.key.as_ref().is_some_and(|key| key.qualifier == label);
+    let is_open = candidate.status() == CandidateStatus::AwaitingReview;
+    (is_open && has_label).then(|| candidate.candidate_id.clone())
 }
 
 /// What a proposal changes: as it was generated, else from the version that it was made for.

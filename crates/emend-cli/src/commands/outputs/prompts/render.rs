@@ -18,6 +18,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct RenderArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     #[command(flatten)]
     label: Label,
@@ -62,6 +63,7 @@ pub(super) async fn render(args: RenderArgs, context: &Context, output: &mut Out
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     /// The form of the lines
     #[arg(long, value_enum)]

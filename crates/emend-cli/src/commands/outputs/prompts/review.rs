@@ -18,6 +18,7 @@ use super::{
     Decision, Label, prompt_of, put_request,
     read::candidate,
     read_file,
+    targets::Targets,
     text::{improvement_text, version_of},
     value, warn,
 };
@@ -32,6 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     #[command(flatten)]
     label: Label,
@@ -195,6 +197,7 @@ fn decided(done: &str, candidate: &Candidate, revision: i64, output: &mut Output
 #[derive(Debug, clap::Args)]
 pub(super) struct UseArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     /// The number of the version
     #[arg(value_name = "VERSION")]
@@ -234,6 +237,7 @@ pub(super) async fn use_version(args: UseArgs, context: &Context, output: &mut O
 #[derive(Debug, clap::Args)]
 pub(super) struct SetArgs {
     /// What the AI is asked for
+    #[arg(value_parser = words::target)]
     target: String,
     /// The prompt's file, or - for standard input
     file: PathBuf,
@@ -278,6 +282,10 @@ pub(super) async fn set(args: SetArgs, context: &Context, output: &mut Output<'_
     let prompt = file
         .prompt()
         .map_err(|error| Failure::usage(format!("{}: {error}", args.file.display())))?;
+    Targets::read(context, [&*args.target])
+        .await
+        .check(&args.target)
+        .map_err(Failure::usage)?;
     let mut request = put_request(context, &args.target, &args.label.label, &prompt);
     request.etag = args.etag;
     request.reason = args.decision.reason;
