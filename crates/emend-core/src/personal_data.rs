@@ -380,7 +380,8 @@ impl Scan<'_> {
         }
         let written_as_phone =
             rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
-        ((FEWEST_DIGITS..=15).contains(&digits.len()) && written_as_phone || digits.len() >= 10 && groups >= 2)
+        ((FEWEST_DIGITS..=15).contains(&digits.len()) && written_as_phone
+            || digits.len() >= 10 && groups >= 2)
             .then_some((range, "[phone]"))
     }
 }

@@ -115,7 +115,12 @@ mod tests {
 
     #[test]
     fn numbers_of_products_and_books_are_none_of_a_card() {
-        for text in ["4006381333931", "JAN 4901234567894", "978-3-16-148410-0", "9783161484100"] {
+        for text in [
+            "4006381333931",
+            "JAN 4901234567894",
+            "978-3-16-148410-0",
+            "9783161484100",
+        ] {
             assert_eq!(mask(text), text);
         }
         // The checksum of cards holds for this one, too.
