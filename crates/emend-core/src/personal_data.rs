@@ -1,22 +1,28 @@
 //! Finds and masks personal data in free text: e-mail addresses, phone numbers, card numbers (by the Luhn checksum, ISO/IEC
-//! 7812-1) and IP addresses.
+//! 7812-1), the Japanese Individual Number (My Number, by its check digit) and IP addresses.
 //!
-//! It errs on the side of masking: anything that looks like a phone number is masked. It does not find names or postal
-//! addresses.
+//! It errs on the side of masking: anything that looks like a phone number is masked, unless it is known as a date, a range,
+//! a part number or a book's or product's number. It does not find names or postal addresses.
 //!
 //! Japanese is written without spaces, so only ASCII letters and digits make a number part of a longer word. Full-width
 //! characters and other hyphens count as the ASCII characters they stand for.
 
+mod check_digits;
 mod dates;
+mod ordinary;
 
 use std::{borrow::Cow, net::IpAddr, ops::Range};
 
-use self::dates::are_dates;
+use self::{
+    check_digits::{is_card, is_my_number},
+    dates::are_dates,
+    ordinary::{Surroundings, is_ordinary},
+};
 
 /// Maximum passes over a text. Nearly all texts need one pass that masks and one that finds nothing.
 const ROUNDS: usize = 8;
 
-/// Replaces each find with `[email]`, `[phone]`, `[card]` or `[ip]` until there are no more: masking one find can turn
+/// Replaces each find with `[email]`, `[phone]`, `[card]`, `[my-number]` or `[ip]` until there are no more: masking one find can turn
 /// the text beside it into another. If finds remain after that, the whole text becomes `[masked]`. Takes time linear in
 /// the length of the text. The text is borrowed only if nothing is masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
@@ -48,7 +54,7 @@ fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
 }
 
 /// What finds are replaced by.
-const MASKS: [&str; 5] = ["[email]", "[phone]", "[card]", "[ip]", "[masked]"];
+const MASKS: [&str; 6] = ["[email]", "[phone]", "[card]", "[my-number]", "[ip]", "[masked]"];
 
 /// The parts of a masked text between the masks.
 pub(crate) fn unmasked_parts(text: &str) -> impl Iterator<Item = &str> {
@@ -218,6 +224,9 @@ fn next_boundary(rest: &str) -> usize {
 /// Characters of a Japanese name, of the family and the person together.
 const LONGEST_NAME: usize = 6;
 
+/// Digits of the shortest telephone number that is found. Other numbers have more.
+const FEWEST_DIGITS: usize = 8;
+
 /// Upper bound on the length of an IP address with a port.
 const LONGEST_IP: usize = 64;
 
@@ -304,7 +313,7 @@ impl Scan<'_> {
         Some((start..start + length, "[ip]"))
     }
 
-    /// A card or phone number that begins here: groups of digits separated by up to two spaces, dots, hyphens, slashes
+    /// A card, phone or individual number that begins here: groups of digits separated by up to two spaces, dots, hyphens, slashes
     /// or brackets. Groups with more digits than one number has are several numbers that cannot be told apart; they are
     /// masked together.
     fn number(&mut self, position: usize, behind_a_find: bool) -> Option<Find> {
@@ -349,39 +358,32 @@ impl Scan<'_> {
             self.barren = position + end;
             return None;
         }
-        let range = position..position + end;
-        if (13..=19).contains(&digits.len()) && luhn(&digits) {
+        if digits.len() < FEWEST_DIGITS {
+            return None;
+        }
+        let (range, run) = (position..position + end, &rest[..end]);
+        let is_date = digits.len() == 8 && groups == 3 || are_dates(run, after_colon);
+        if !is_date && is_card(&digits, groups) {
             return Some((range, "[card]"));
+        }
+        if !is_date && is_my_number(run) {
+            return Some((range, "[my-number]"));
+        }
+        let surroundings = Surroundings {
+            before: &text[..position],
+            behind: &text[range.end..],
+        };
+        if is_date || is_ordinary(run, surroundings) {
+            // The rest of it is no number either.
+            self.barren = range.end;
+            return None;
         }
         let written_as_phone =
             rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
-        let is_date = digits.len() == 8 && groups == 3 || are_dates(&rest[..end], after_colon);
-        if is_date {
-            // The rest of it is no number either.
-            self.barren = position + end;
-        }
-        ((8..=15).contains(&digits.len()) && written_as_phone && !is_date
-            || digits.len() >= 10 && groups >= 2 && !is_date)
+        ((FEWEST_DIGITS..=15).contains(&digits.len()) && written_as_phone
+            || digits.len() >= 10 && groups >= 2)
             .then_some((range, "[phone]"))
     }
-}
-
-/// Whether the Luhn checksum holds.
-fn luhn(digits: &str) -> bool {
-    let sum: u32 = digits
-        .bytes()
-        .rev()
-        .enumerate()
-        .map(|(index, digit)| {
-            let digit = u32::from(digit - b'0');
-            match (index % 2, digit * 2) {
-                (0, _) => digit,
-                (_, doubled) if doubled > 9 => doubled - 9,
-                (_, doubled) => doubled,
-            }
-        })
-        .sum();
-    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]
@@ -488,6 +490,7 @@ mod tests {
             "注文番号はAB0901234567です",
             "第１．２．３版",
             "何か＠時間",
+            "ISBN 978-4-10-101001-4",
         ] {
             assert_eq!(mask(text), text);
             assert!(!found_in(text));

@@ -1,5 +1,7 @@
 //! `emend feedback`: shows corrections as stored, and labels ratings of search answers.
 
+mod query;
+
 use clap::Subcommand;
 use emend_core::ratings::target_named;
 use emend_proto::{
@@ -349,6 +351,9 @@ fn details(feedback: &Feedback) -> String {
         };
         let labels = labels(state);
         let _ = writeln!(text, "context   {query}");
+        if let Some(query) = &state.query {
+            text.push_str(&query::lines(query));
+        }
         if !labels.is_empty() {
             let _ = writeln!(text, "labels    {labels}");
         }

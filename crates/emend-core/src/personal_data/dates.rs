@@ -3,12 +3,16 @@
 use std::ops::RangeInclusive;
 
 /// Whether a run of groups of digits is nothing but dates and times of the day: each date a year, a month and a day, or the
-/// other way round, with the same separator between them; times of up to three parts before or after it.
+/// other way round, with the same separator between them; times of up to three parts before or after it. Or it is nothing but
+/// months, or dates and times without separators.
 ///
 /// A date whose year has two digits looks like a part of a telephone number in pairs of digits: beside it there is at most one
 /// other group, and that is no further part behind a slash.
 pub(super) fn are_dates(run: &str, after_colon: bool) -> bool {
     let groups = groups(run);
+    if are_months(&groups) || are_compact(&groups) {
+        return true;
+    }
     let (mut place, mut dates, mut parts_of_time) = (0, 0, usize::from(after_colon));
     while place < groups.len() {
         if let Some(year) = date(&groups[place..]) {
@@ -28,8 +32,56 @@ pub(super) fn are_dates(run: &str, after_colon: bool) -> bool {
     dates > 0
 }
 
+/// Whether they are years with a month each, all written the same way: 2026/04-2026/09.
+fn are_months(groups: &[(&str, &str)]) -> bool {
+    let Some((_, first)) = groups.first() else {
+        return false;
+    };
+    let is_month = |group: &[(&str, &str)]| match group {
+        [(year, between), (month, _)] => is_year(year) && between == first && within(month, 1..=12),
+        _ => false,
+    };
+    matches!(*first, "/" | "-" | ".") && groups.chunks(2).all(is_month)
+}
+
+/// Whether they are dates as 20260401, with or without a time as 1030 or 103000 behind each, apart or not.
+fn are_compact(groups: &[(&str, &str)]) -> bool {
+    let mut may_be_time = false;
+    groups.iter().all(|(group, _)| {
+        let is_date = is_compact(group);
+        let fits = is_date || may_be_time && is_clock(group);
+        may_be_time = is_date && group.len() == 8;
+        fits
+    })
+}
+
+/// Whether the digits are a date, and then perhaps a time of the day.
+fn is_compact(digits: &str) -> bool {
+    if !matches!(digits.len(), 8 | 12 | 14) {
+        return false;
+    }
+    let (year, month, day) = (&digits[..4], &digits[4..6], &digits[6..8]);
+    is_year(year)
+        && within(month, 1..=12)
+        && within(day, 1..=31)
+        && (digits.len() == 8 || is_clock(&digits[8..]))
+}
+
+/// Whether the digits are hours and minutes, and then perhaps seconds.
+fn is_clock(digits: &str) -> bool {
+    matches!(digits.len(), 4 | 6)
+        && within(&digits[..2], 0..=23)
+        && within(&digits[2..4], 0..=59)
+        && (digits.len() == 4 || within(&digits[4..], 0..=59))
+}
+
+/// Whether it is a year of four digits.
+fn is_year(group: &str) -> bool {
+    group.len() == 4 && (group.starts_with("19") || group.starts_with("20"))
+}
+
 /// The groups of digits, each with the separators behind it.
-fn groups(run: &str) -> Vec<(&str, &str)> {
+pub(super) fn groups(run: &str) -> Vec<(&str, &str)> {
     let mut groups = Vec::new();
     let mut rest = run;
     while !rest.is_empty() {
@@ -59,7 +111,7 @@ fn date(groups: &[(&str, &str)]) -> Option<Year> {
         return None;
     }
     let year = |group: &str| match group.len() {
-        4 => (group.starts_with("19") || group.starts_with("20")).then_some(Year::FourDigits),
+        4 => is_year(group).then_some(Year::FourDigits),
         2 => (*between == "/").then_some(Year::TwoDigits),
         _ => None,
     };
@@ -105,6 +157,14 @@ mod tests {
             "2026/11/21 10-12",
             "２０２６／１１／２１　１０：３０に",
             "2026/11/21 10時",
+            "2026/04-2026/09",
+            "２０２６－０４－２０２６－０９",
+            "20260401-20260930",
+            "20260401 1030",
+            "20260401 103000",
+            "202604011030",
+            "20260401103000",
+            "期間20260401〜20260930",
         ] {
             assert_eq!(mask(text), text);
         }
@@ -119,6 +179,9 @@ mod tests {
             "2026/11/21 090-1234-5678",
             "090-1234-5678 2026/11/21",
             "1999-12-31 555 1234",
+            "2026/13-2026/14",
+            "20261301 20261401",
+            "20260401 10309999",
             // Pairs of digits, as telephone numbers are written in France.
             "06/12/34/56/18",
             "06/12/34 56 18",

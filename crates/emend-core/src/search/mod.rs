@@ -5,6 +5,7 @@ mod click;
 mod cut;
 mod expand;
 mod fold;
+mod function_words;
 mod matcher;
 mod measures;
 mod negative_terms;
@@ -19,6 +20,7 @@ pub use self::{
     click::is_click,
     expand::{Alternatives, ExpandMode, ExpandedText, OrGroup, Term, expand},
     fold::FoldedText,
+    function_words::is_function_word,
     matcher::{Found, FoundTerm, Matcher, find},
     measures::{Judged, mean, ndcg, precision, recall, reciprocal_rank},
     negative_terms::{NegativeTerm, TermCounts, negative_terms},

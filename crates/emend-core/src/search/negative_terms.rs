@@ -1,5 +1,7 @@
 //! The words that stand out in queries whose results were found wanting.
 
+use super::is_function_word;
+
 /// How often a word was in queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermCounts {
@@ -25,7 +27,7 @@ pub struct NegativeTerm {
 /// The words that stand out most in negative queries, worst first: term frequency, the share of the negative queries that have
 /// the word, times inverse document frequency, `ln((1 + N) / (1 + n))` with the word in n of all N queries (Spärck Jones, "A
 /// statistical interpretation of term specificity and its application in retrieval", 1972; smoothed). A word that is in every
-/// query scores 0.
+/// query scores 0. Function words are left out: where there are few queries, chance makes them stand out.
 #[expect(clippy::cast_precision_loss, reason = "counts below 2^52")]
 pub fn negative_terms(
     counts: Vec<TermCounts>,
@@ -42,7 +44,7 @@ pub fn negative_terms(
     };
     let mut scored: Vec<NegativeTerm> = counts
         .into_iter()
-        .filter(|counts| counts.negative > 0)
+        .filter(|counts| counts.negative > 0 && !is_function_word(&counts.term))
         .map(|counts| NegativeTerm {
             score: score(&counts),
             counts,
@@ -76,6 +78,8 @@ mod tests {
             counts("bounce", 8, 10),
             counts("typo", 1, 1),
             counts("fine", 0, 50),
+            counts("that", 10, 10),
+            counts("できる", 9, 9),
         ];
         let found = negative_terms(all, 10, 1_000, 10);
         let names: Vec<&str> = found.iter().map(|found| found.counts.term.as_str()).collect();
@@ -89,15 +93,15 @@ mod tests {
 
     #[test]
     fn the_list_is_bounded_and_equal_scores_are_in_alphabetical_order() {
-        let all = vec![counts("b", 1, 1), counts("a", 1, 1), counts("c", 1, 1)];
+        let all = vec![counts("y", 1, 1), counts("x", 1, 1), counts("z", 1, 1)];
         let found = negative_terms(all, 3, 100, 2);
         let names: Vec<&str> = found.iter().map(|found| found.counts.term.as_str()).collect();
-        assert_eq!(names, ["a", "b"]);
+        assert_eq!(names, ["x", "y"]);
     }
 
     #[test]
     fn counts_that_are_behind_make_no_negative_score() {
-        let found = negative_terms(vec![counts("a", 5, 0)], 5, 0, 1);
+        let found = negative_terms(vec![counts("x", 5, 0)], 5, 0, 1);
         assert!(found[0].score >= 0.0);
     }
 }

@@ -2139,6 +2139,9 @@ pub struct GetFeedbackStatsRequest {
     /// Two versions or variants to compare. Default: none.
     #[prost(message, optional, tag = "5")]
     pub compare: ::core::option::Option<StatsComparison>,
+    /// At most this many of the queries that were searched most; 1 to 500. Default: 10.
+    #[prost(int32, tag = "6")]
+    pub top_query_count: i32,
 }
 impl ::prost::Name for GetFeedbackStatsRequest {
     const NAME: &'static str = "GetFeedbackStatsRequest";
@@ -2255,6 +2258,9 @@ pub struct GetFeedbackStatsResponse {
     /// What the lists leave out. `total` counts it.
     #[prost(message, optional, tag = "8")]
     pub left_out: ::core::option::Option<StatsLeftOut>,
+    /// What was searched most, and how often results were clicked.
+    #[prost(message, optional, tag = "9")]
+    pub recent: ::core::option::Option<RecentSearches>,
 }
 impl ::prost::Name for GetFeedbackStatsResponse {
     const NAME: &'static str = "GetFeedbackStatsResponse";
@@ -2264,6 +2270,100 @@ impl ::prost::Name for GetFeedbackStatsResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.GetFeedbackStatsResponse".into()
+    }
+}
+/// Searches whose queries are still kept: the newest 100,000 of the period and type that were asked for, by when they were
+/// searched. Those whose texts are erased are left out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RecentSearches {
+    /// All of them.
+    #[prost(message, optional, tag = "1")]
+    pub all: ::core::option::Option<ClickThrough>,
+    /// By variant, those with the most searches first: at most 100.
+    #[prost(message, repeated, tag = "2")]
+    pub variants: ::prost::alloc::vec::Vec<ClickThrough>,
+    /// Queries, those with the most searches first.
+    #[prost(message, repeated, tag = "3")]
+    pub top_queries: ::prost::alloc::vec::Vec<TopQuery>,
+    /// How many further queries there are.
+    #[prost(int64, tag = "4")]
+    pub left_out_query_count: i64,
+    /// How many further variants there are. `all` counts them.
+    #[prost(int64, tag = "5")]
+    pub left_out_variant_count: i64,
+}
+impl ::prost::Name for RecentSearches {
+    const NAME: &'static str = "RecentSearches";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.RecentSearches".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.RecentSearches".into()
+    }
+}
+/// A query that was searched often. Queries that differ only in case, width or spaces are one.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TopQuery {
+    /// The query as it was searched last, with personal data masked. Cut after 200 characters.
+    #[prost(string, tag = "1")]
+    pub query_text: ::prost::alloc::string::String,
+    /// Its searches.
+    #[prost(message, optional, tag = "2")]
+    pub all: ::core::option::Option<ClickThrough>,
+    /// The same by variant, those with the most searches first: at most 10.
+    #[prost(message, repeated, tag = "3")]
+    pub variants: ::prost::alloc::vec::Vec<ClickThrough>,
+}
+impl ::prost::Name for TopQuery {
+    const NAME: &'static str = "TopQuery";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.TopQuery".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.TopQuery".into()
+    }
+}
+/// Searches, and how many of them led to a click.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClickThrough {
+    /// The variant of an experiment that the user saw. Empty: not known, or whatever variant.
+    #[prost(string, tag = "1")]
+    pub variant: ::prost::alloc::string::String,
+    /// Searches.
+    #[prost(int64, tag = "2")]
+    pub search_count: i64,
+    /// Of these, those with a click on a result at least.
+    #[prost(int64, tag = "3")]
+    pub clicked_count: i64,
+    /// clicked_count / search_count, 0 to 1. Absent without searches.
+    #[prost(double, optional, tag = "4")]
+    pub click_through: ::core::option::Option<f64>,
+    /// The lower end of its 95 % confidence interval (Wilson). Absent without searches.
+    #[prost(double, optional, tag = "5")]
+    pub click_through_low: ::core::option::Option<f64>,
+    /// Its upper end. Absent without searches.
+    #[prost(double, optional, tag = "6")]
+    pub click_through_high: ::core::option::Option<f64>,
+    /// Of search_count those that found nothing: whose hit_count is 0.
+    #[prost(int64, tag = "7")]
+    pub zero_hit_count: i64,
+    /// Of search_count those of which it is not known how many results they found.
+    #[prost(int64, tag = "8")]
+    pub unknown_hit_count: i64,
+    /// zero_hit_count / (search_count − unknown_hit_count), 0 to 1. Absent without searches whose hit_count is known.
+    #[prost(double, optional, tag = "9")]
+    pub zero_hit_share: ::core::option::Option<f64>,
+}
+impl ::prost::Name for ClickThrough {
+    const NAME: &'static str = "ClickThrough";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ClickThrough".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ClickThrough".into()
     }
 }
 /// How many names each list of the statistics leaves out.
@@ -2540,9 +2640,10 @@ impl StatsDimension {
 pub enum ExportFormat {
     /// INVALID_ARGUMENT.
     Unspecified = 0,
-    /// One row for each rating, with a header.
+    /// One row for each rating, with a header: what was said, and all that is known of the query. Further columns come last.
     Csv = 1,
-    /// One JSON object a line for each rating, with its best results and with those that were clicked. The type, the versions and
+    /// One JSON object a line for each rating, with all that is known of the query: its texts, its best results with their
+    /// scores, those that were clicked, where and from which score on it searched, versions and session. The type, the versions and
     /// the variant stay when the query is erased.
     Jsonl = 2,
     /// For training: JSON objects {query, positive, negative}, a line each. Positive are the titles of results that were clicked
@@ -2758,7 +2859,9 @@ pub mod query_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// How many ratings of search answers are negative, and how many queries found nothing: by week, type of query, version and
-        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Of queries that are
+        /// still kept also what was searched most, and how often results were clicked. Ratings that were replaced or retracted do
+        /// not count.
         pub async fn get_feedback_stats(
             &mut self,
             request: impl tonic::IntoRequest<super::GetFeedbackStatsRequest>,
@@ -2786,7 +2889,7 @@ pub mod query_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Lists the words that stand out in queries whose results were rated -1, against all queries (TF-IDF): where synonyms may
-        /// be missing.
+        /// be missing. Function words of English and Japanese are left out.
         pub async fn list_negative_terms(
             &mut self,
             request: impl tonic::IntoRequest<super::ListNegativeTermsRequest>,
@@ -2886,7 +2989,9 @@ pub mod query_service_server {
             tonic::Status,
         >;
         /// How many ratings of search answers are negative, and how many queries found nothing: by week, type of query, version and
-        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Ratings that were replaced or retracted do not count.
+        /// variant, with confidence intervals; and whether two versions or variants differ by more than chance. Of queries that are
+        /// still kept also what was searched most, and how often results were clicked. Ratings that were replaced or retracted do
+        /// not count.
         async fn get_feedback_stats(
             &self,
             request: tonic::Request<super::GetFeedbackStatsRequest>,
@@ -2895,7 +3000,7 @@ pub mod query_service_server {
             tonic::Status,
         >;
         /// Lists the words that stand out in queries whose results were rated -1, against all queries (TF-IDF): where synonyms may
-        /// be missing.
+        /// be missing. Function words of English and Japanese are left out.
         async fn list_negative_terms(
             &self,
             request: tonic::Request<super::ListNegativeTermsRequest>,

@@ -174,6 +174,7 @@ fn queries() -> [Vec<u8>; 5] {
         of(
             11,
             &feedback::GetFeedbackStatsRequest {
+                top_query_count: 20,
                 namespace: namespace(),
                 rated_from: Some(at(1_700_000_000)),
                 rated_before: Some(at(1_800_000_000)),

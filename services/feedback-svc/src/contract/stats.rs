@@ -5,13 +5,13 @@ use feedback_store::{
     ports::QueryStore,
     records::{
         queries::{KeptCounts, Query},
-        stats::{Compared, Dimension, Share, StatsFilter},
+        stats::{Compared, Dimension, Share, StatsFilter, Traffic},
     },
     testing::{TestStore, inserted, namespace, retraction, search_rated, stored},
 };
 
 use crate::{
-    contract::queries::{group, on_both, query, record},
+    contract::queries::{acted, group, on_both, query, record},
     testing::queries,
 };
 
@@ -21,6 +21,7 @@ on_both! {
     queries_count_where_nobody_rated_and_what_lists_leave_out_is_said
     queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known
     words_that_stand_out_in_negative_queries_come_first
+    what_was_searched_most_is_counted_with_its_clicks_by_variant
 }
 
 fn all() -> StatsFilter {
@@ -279,4 +280,92 @@ async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStor
         ]
     );
     assert!(found.terms[1].score > found.terms[2].score);
+}
+
+async fn what_was_searched_most_is_counted_with_its_clicks_by_variant(database: &TestStore) {
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    let mut searches = Vec::new();
+    let mut clicks = Vec::new();
+    for (number, (text, variant, hits, action)) in [
+        ("Draw  cards", "A", Some(3), "click"),
+        ("ｄｒａｗ cards", "A", Some(3), "item_click"),
+        ("draw cards", "B", None, "impression"),
+        ("bounce", "A", Some(0), ""),
+        ("bounce", "B", Some(0), ""),
+        ("ward", "", Some(1), "click"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut search = query(&format!("q-{number}"), text);
+        (search.variant, search.hit_count) = (variant.into(), hits);
+        if !action.is_empty() {
+            // Two clicks are one search with a click.
+            clicks.extend([1, 2].map(|position| acted(&format!("q-{number}"), "card-1", action, position)));
+        }
+        searches.push(search);
+    }
+    record(database, &group(searches, clicks)).await;
+    let queries = queries(database);
+    let recent = queries.recent(&all(), 2).await.unwrap();
+    let traffic = |searches, clicked, zero_hits, unknown_hits| Traffic {
+        searches,
+        clicked,
+        zero_hits,
+        unknown_hits,
+    };
+    assert_eq!(recent.all, traffic(6, 3, 2, 1));
+    let variants = [
+        ("A".to_owned(), traffic(3, 2, 1, 0)),
+        ("B".to_owned(), traffic(2, 0, 1, 1)),
+        (String::new(), traffic(1, 1, 0, 0)),
+    ];
+    assert_eq!(recent.variants, variants);
+    assert_eq!(recent.left_out_queries, 1);
+    let [draw, bounce] = &recent.top[..] else {
+        panic!("{recent:?}");
+    };
+    assert_eq!(
+        (draw.text.as_str(), draw.all),
+        ("draw cards", traffic(3, 2, 0, 1))
+    );
+    let variants = [
+        ("A".to_owned(), traffic(2, 2, 0, 0)),
+        ("B".to_owned(), traffic(1, 0, 0, 1)),
+    ];
+    assert_eq!(draw.variants, variants);
+    assert_eq!(
+        (bounce.text.as_str(), bounce.all),
+        ("bounce", traffic(2, 0, 2, 0))
+    );
+    assert_eq!(bounce.all.zero_hit_share(), Some(1.0));
+    let (share, interval) = draw.all.click_through().unwrap();
+    assert!(interval.low < share && share < interval.high);
+
+    let monday = Some("2026-03-30T00:00:00Z".parse().unwrap());
+    for (filter, expected) in [
+        (
+            StatsFilter {
+                before: monday,
+                ..all()
+            },
+            6,
+        ),
+        (
+            StatsFilter {
+                from: monday,
+                ..all()
+            },
+            0,
+        ),
+        (
+            StatsFilter {
+                query_type: Some("GREETING".into()),
+                ..all()
+            },
+            0,
+        ),
+    ] {
+        assert_eq!(queries.recent(&filter, 2).await.unwrap().all.searches, expected);
+    }
 }

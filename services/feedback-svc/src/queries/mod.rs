@@ -2,12 +2,13 @@
 //!
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
-//! rest, and prunes the counts. [`mining`] proposes rewordings that worked as synonyms, and [`stats`] says what ratings say of
-//! search.
+//! rest, and prunes the counts. [`mining`] proposes rewordings that worked as synonyms, [`stats`] says what ratings say of
+//! search, and [`recent`] what was searched most.
 
 pub(crate) mod grpc;
 mod list;
 pub(crate) mod mining;
+pub(crate) mod recent;
 pub(crate) mod record;
 pub(crate) mod retention;
 pub(crate) mod stats;

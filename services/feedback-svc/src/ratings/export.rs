@@ -1,5 +1,7 @@
 //! Exports of ratings: tables, pairs for training, and judgments.
 
+mod rows;
+
 use std::fmt::Write as _;
 
 use emend_base::Error;
@@ -75,7 +77,7 @@ impl Ratings {
         let ratings = ratings.map_err(Error::internal)?;
         let mut text = String::new();
         if after.is_none() && export.format == Format::Csv {
-            row(&mut text, &COLUMNS.map(str::to_owned));
+            rows::header(&mut text);
         }
         for rated in &ratings {
             rated.write(export.format, &mut text);
@@ -113,22 +115,6 @@ impl TryFrom<Feedback> for Rated {
     }
 }
 
-const COLUMNS: [&str; 13] = [
-    "feedback_id",
-    "received_at",
-    "query_id",
-    "rating",
-    "reason",
-    "query_type",
-    "query_text",
-    "top_title",
-    "embedding_version",
-    "index_version",
-    "variant",
-    "tags",
-    "processed",
-];
-
 impl Rated {
     fn value(&self) -> SearchRating {
         let rating = self.feedback.submission.correction.search_rating();
@@ -160,58 +146,10 @@ impl Rated {
     }
 
     fn write(&self, format: Format, text: &mut String) {
-        let submission = &self.feedback.submission;
-        let (state, query) = (&self.state, &self.query);
-        let id = self.feedback.id.to_string();
-        let at = self.feedback.accepted.at.to_string();
+        let query = &self.query;
         match format {
-            Format::Csv => {
-                let title = query.top_results.first().map(|result| result.title.clone());
-                let columns = [
-                    id,
-                    at,
-                    inert(&submission.query_id),
-                    self.value().number().to_string(),
-                    inert(&submission.reason),
-                    inert(&state.query_type),
-                    inert(&query.query_text),
-                    inert(&title.unwrap_or_default()),
-                    inert(&state.embedding_version),
-                    inert(&state.index_version),
-                    inert(&state.variant),
-                    self.tags().join(" "),
-                    state.processed.to_string(),
-                ];
-                row(text, &columns);
-            }
-            Format::Jsonl => {
-                let results = query.top_results.iter().map(|result| {
-                    json!({"title": result.title, "score": result.score, "objectId": result.object_id})
-                });
-                let clicked = query
-                    .interactions
-                    .iter()
-                    .map(|click| json!({"objectId": click.object_id, "position": click.position}));
-                line(
-                    text,
-                    &json!({
-                        "feedbackId": id,
-                        "receivedAt": at,
-                        "queryId": submission.query_id,
-                        "rating": self.value().number(),
-                        "reason": submission.reason,
-                        "queryType": state.query_type,
-                        "queryText": query.query_text,
-                        "topResults": results.collect::<Vec<_>>(),
-                        "clicked": clicked.collect::<Vec<_>>(),
-                        "embeddingVersion": state.embedding_version,
-                        "indexVersion": state.index_version,
-                        "variant": state.variant,
-                        "tags": self.tags(),
-                        "processed": state.processed,
-                    }),
-                );
-            }
+            Format::Csv => self.write_csv(text),
+            Format::Jsonl => self.write_jsonl(text),
             Format::Pairs => {
                 if query.query_text.is_empty() {
                     return;
@@ -232,7 +170,7 @@ impl Rated {
                                 "positive": positive,
                                 "negative": negative,
                             });
-                            line(text, &pair);
+                            rows::line(text, &pair);
                         }
                     }
                 }
@@ -242,7 +180,7 @@ impl Rated {
                 for (grade, results) in [(1, good), (0, bad)] {
                     for result in results {
                         // What holds white space is no id in TREC's form.
-                        let ids = [&submission.query_id, &result.object_id];
+                        let ids = [&self.feedback.submission.query_id, &result.object_id];
                         if ids
                             .iter()
                             .all(|id| !id.is_empty() && !id.contains(char::is_whitespace))
@@ -254,37 +192,6 @@ impl Rated {
             }
         }
     }
-}
-
-fn line(text: &mut String, value: &serde_json::Value) {
-    text.push_str(&value.to_string());
-    text.push('\n');
-}
-
-/// A text as a cell that spreadsheets do not take for a formula.
-fn inert(text: &str) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    }
-}
-
-/// A row of RFC 4180.
-fn row(text: &mut String, columns: &[String]) {
-    for (place, column) in columns.iter().enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        if column.contains([',', '"', '\n', '\r']) {
-            text.push('"');
-            text.push_str(&column.replace('"', "\"\""));
-            text.push('"');
-        } else {
-            text.push_str(column);
-        }
-    }
-    text.push('\n');
 }
 
 #[cfg(test)]
@@ -307,7 +214,7 @@ mod tests {
         }
     }
 
-    fn rated(value: SearchRating, clicked: &[&str]) -> Rated {
+    pub(super) fn rated(value: SearchRating, clicked: &[&str]) -> Rated {
         let new = search_rated(["jane", "", ""], "q1", value);
         let mut submission = new.submission;
         submission.reason = "no \"hits\", none".into();
@@ -345,58 +252,10 @@ mod tests {
         }
     }
 
-    fn written(format: Format, rated: &Rated) -> String {
+    pub(super) fn written(format: Format, rated: &Rated) -> String {
         let mut text = String::new();
         rated.write(format, &mut text);
         text
-    }
-
-    #[test]
-    fn a_row_is_quoted_where_it_has_to_be() {
-        let rated = rated(Down, &["b"]);
-        let id = rated.feedback.id;
-        assert_eq!(
-            written(Format::Csv, &rated),
-            format!(
-                "{id},1970-01-01T00:00:00Z,q1,-1,\"no \"\"hits\"\", none\",SEMANTIC,back to the hand,Card a,,,,low_recall x,false\n"
-            )
-        );
-        let object: serde_json::Value = serde_json::from_str(&written(Format::Jsonl, &rated)).unwrap();
-        assert_eq!(
-            (&object["rating"], &object["topResults"][1]["objectId"]),
-            (&json!(-1), &json!("b"))
-        );
-        assert_eq!(object["clicked"], json!([{"objectId": "b", "position": 2}]));
-    }
-
-    #[test]
-    fn a_text_is_no_formula_and_a_number_stays_one() {
-        for (text, cell) in [
-            ("=1+1", "'=1+1"),
-            ("+1", "'+1"),
-            ("-1", "'-1"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("\t=1", "'\t=1"),
-            ("\r=1", "\"'\r=1\""),
-            ("=A1,\"x\"", "\"'=A1,\"\"x\"\"\""),
-            ("1=1", "1=1"),
-            ("", ""),
-        ] {
-            let mut rated = rated(Down, &[]);
-            let id = rated.feedback.id;
-            rated.feedback.submission.reason = text.into();
-            rated.query.query_text = text.into();
-            rated.query.top_results[0].title = text.into();
-            rated.state.variant = text.into();
-            assert_eq!(
-                written(Format::Csv, &rated),
-                format!(
-                    "{id},1970-01-01T00:00:00Z,q1,-1,{cell},SEMANTIC,{cell},{cell},,,{cell},low_recall x,false\n"
-                )
-            );
-            let object: serde_json::Value = serde_json::from_str(&written(Format::Jsonl, &rated)).unwrap();
-            assert_eq!(object["queryText"], text);
-        }
     }
 
     #[test]

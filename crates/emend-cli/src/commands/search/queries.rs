@@ -18,7 +18,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::{Column, Output, Table},
-    view,
+    view, words,
 };
 
 /// Queries or interactions in one request.
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[command(after_help = "\
 Examples:
   emend search queries list --without-hits
-  emend search queries list --type SEMANTIC --json
+  emend search queries list --type SEMANTIC --from 2026-03-01 --before 2026-03-02 --json
   emend search queries record q-17 \"cards that draw\" --type SEMANTIC --hits 0 --session s-1
   emend search queries interact q-17 card-3 --position 1
   emend search queries terms --limit 20
@@ -77,6 +77,12 @@ enum Action {
         /// Only queries that are known to have found nothing
         #[arg(long)]
         without_hits: bool,
+        /// Only queries searched at this time or later
+        #[arg(long, value_name = "TIME", value_parser = words::instant)]
+        from: Option<prost_types::Timestamp>,
+        /// Only queries searched before this time
+        #[arg(long, value_name = "TIME", value_parser = words::instant)]
+        before: Option<prost_types::Timestamp>,
         /// List at most this many; 0 for all
         #[arg(long, default_value_t = 50, value_name = "COUNT")]
         limit: usize,
@@ -178,17 +184,27 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             query_id,
             query_type,
             without_hits,
+            from,
+            before,
             limit,
         } => {
+            let is_filtered = without_hits
+                || from.is_some()
+                || before.is_some()
+                || !query_id.is_empty()
+                || !query_type.is_empty();
             let request = ListQueriesRequest {
                 namespace: context.namespace(),
                 query_id,
                 query_type,
                 only_without_hits: without_hits,
+                searched_from: from,
+                searched_before: before,
                 ..ListQueriesRequest::default()
             };
             let (queries, more) = context.list(&request, limit).await?;
-            output.list(&queries, more, view::message, table, &context.none_of("queries"))
+            let none = context.none_found("queries", is_filtered);
+            output.list(&queries, more, view::message, table, &none)
         }
         Action::Record(record) => {
             let mut sender = Sender::new(context).await?;
@@ -397,6 +413,26 @@ impl<'a> Sender<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_column_of_clicks_counts_clicks_alone() {
+        let actions = ["click", "impression", "item_click", "hover", "click_through"];
+        let interactions = actions.map(|action| QueryInteraction {
+            action: action.into(),
+            ..QueryInteraction::default()
+        });
+        let query = Query {
+            query_id: "q-17".into(),
+            query_type: "SEMANTIC".into(),
+            hit_count: Some(5),
+            query_text: "draw".into(),
+            interactions: interactions.into(),
+            ..Query::default()
+        };
+        let text = table(&[query]).render(80);
+        let cells: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(cells, ["–", "q-17", "SEMANTIC", "5", "3", "draw"]);
+    }
 
     #[test]
     fn a_result_is_its_id_title_and_score() {

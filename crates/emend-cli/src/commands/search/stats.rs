@@ -1,6 +1,7 @@
 //! `emend search stats`: what ratings and queries say of search.
 
 mod chart;
+mod recent;
 
 use std::path::PathBuf;
 
@@ -28,11 +29,13 @@ Examples:
   emend search stats --from 2026-03-01 --type SEMANTIC --svg negative.svg
   emend search stats --compare variant --one A --other B
   emend search stats --compare index-version --one 7 --other 8 --json
+  emend search stats --from 2026-03-29 --top 20
 
 The share of ratings that are negative, with its 95 % confidence interval (Wilson). Ratings that
 were replaced or retracted do not count. A name that is – is not known, as of ratings whose query
 was never recorded. Below it the share of queries that found nothing, of those of which it is known
-how many results they found; the others are counted as UNKNOWN.")]
+how many results they found; the others are counted as UNKNOWN. Then what was searched most, with the
+share of searches in which a result was clicked: of the queries that are still kept.")]
 pub(super) struct Args {
     /// Only ratings stored at this time or later
     #[arg(long, value_name = "TIME", value_parser = words::instant)]
@@ -57,6 +60,9 @@ pub(super) struct Args {
     /// The other
     #[arg(long, value_name = "NAME", requires = "compare")]
     other: Option<String>,
+    /// List at most this many of the queries that were searched most, up to 500
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=500))]
+    top: i32,
     /// Also draw the shares with their intervals, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -100,6 +106,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         rated_before: args.before,
         query_type: args.query_type,
         compare,
+        top_query_count: args.top,
     };
     let mut client = context.queries().await?;
     let response = client.get_feedback_stats(context.request(request)).await?;
@@ -174,6 +181,13 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
     }
     if stats.total.as_ref().is_some_and(|total| total.query_count > 0) {
         text = format!("{}\n\n{}", text.trim_end(), found_nothing(&groups).render(width));
+    }
+    if let Some(searched) = stats
+        .recent
+        .as_ref()
+        .and_then(|recent| recent::text(recent, width))
+    {
+        text = format!("{}\n\n{searched}", text.trim_end());
     }
     if let Some(compared) = &stats.compared {
         text = format!("{}\n\n{}", text.trim_end(), verdict(compared));

@@ -94,14 +94,15 @@ pub(crate) fn page_token(position: &[u8]) {
 
 /// What is compared differs, and a period is no shorter than nothing.
 pub(crate) fn stats(request: &pb::GetFeedbackStatsRequest) {
-    if let Ok((filter, compared)) = stats::asked(request) {
+    if let Ok(asked) = stats::asked(request) {
+        let period = asked.filter.from.zip(asked.filter.before);
+        assert!(period.is_none_or(|(from, before)| from < before));
+        assert!((1..=500).contains(&asked.top_queries));
         assert!(
-            filter
-                .from
-                .zip(filter.before)
-                .is_none_or(|(from, before)| from < before)
+            asked
+                .compared
+                .is_none_or(|compared| compared.one != compared.other)
         );
-        assert!(compared.is_none_or(|compared| compared.one != compared.other));
     }
 }
 

@@ -130,9 +130,10 @@ impl QueryService for QueryEndpoint {
         request: Request<pb::GetFeedbackStatsRequest>,
     ) -> Result<Response<pb::GetFeedbackStatsResponse>, Status> {
         let Call { message, .. } = open(request)?;
-        let (filter, compared) = stats::asked(&message).map_err(Error::from)?;
-        let stats = self.queries.stats(&filter, compared.as_ref()).await?;
-        Ok(Response::new(stats::response(&stats)))
+        let asked = stats::asked(&message).map_err(Error::from)?;
+        let stats = self.queries.stats(&asked.filter, asked.compared.as_ref()).await?;
+        let recent = self.queries.recent(&asked.filter, asked.top_queries).await?;
+        Ok(Response::new(stats::response(&stats, recent)))
     }
 
     async fn list_negative_terms(

@@ -3,18 +3,31 @@
 use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
-use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter};
+use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter, Traffic};
 
-use crate::queries::stats::{NegativeTerms, Stats};
+use crate::queries::{
+    recent::{ByVariant, Recent, TopQuery},
+    stats::{NegativeTerms, Stats},
+};
 
 const MAX_NAME: usize = 64;
+const DEFAULT_TOP_QUERIES: u32 = 10;
+const MAX_TOP_QUERIES: u32 = 500;
 const DEFAULT_TERMS: u32 = 50;
 const MAX_TERMS: u32 = 500;
 
-/// Which ratings count, and what is compared.
-pub(crate) fn asked(
-    request: &pb::GetFeedbackStatsRequest,
-) -> Result<(StatsFilter, Option<Compared>), Violations> {
+/// What statistics are asked for.
+pub(crate) struct Asked {
+    /// Which ratings count.
+    pub(crate) filter: StatsFilter,
+    /// What is compared.
+    pub(crate) compared: Option<Compared>,
+    /// How many of the queries that were searched most are wanted.
+    pub(crate) top_queries: usize,
+}
+
+/// Which ratings count, what is compared, and how many queries are wanted.
+pub(crate) fn asked(request: &pb::GetFeedbackStatsRequest) -> Result<Asked, Violations> {
     let mut violations = Violations::new();
     let filter = violations.part(
         "",
@@ -28,7 +41,18 @@ pub(crate) fn asked(
         None => Some(None),
         Some(compare) => violations.part("compare", self::compared(compare)).map(Some),
     };
-    violations.finish(filter.zip(compared))
+    let top_queries = violations.check(
+        "top_query_count",
+        parse::page_size(request.top_query_count, DEFAULT_TOP_QUERIES, MAX_TOP_QUERIES),
+    );
+    let parsed = (|| {
+        Some(Asked {
+            filter: filter?,
+            compared: compared?,
+            top_queries: top_queries? as usize,
+        })
+    })();
+    violations.finish(parsed)
 }
 
 /// Which ratings count, and how many words are wanted.
@@ -119,8 +143,46 @@ fn share(share: &Share) -> pb::RatingShare {
     }
 }
 
-/// What ratings say.
-pub(super) fn response(stats: &Stats) -> pb::GetFeedbackStatsResponse {
+fn click_through(variant: String, traffic: &Traffic) -> pb::ClickThrough {
+    let interval = traffic.click_through();
+    pb::ClickThrough {
+        variant,
+        search_count: saturated(traffic.searches),
+        clicked_count: saturated(traffic.clicked),
+        click_through: interval.map(|(share, _)| share),
+        click_through_low: interval.map(|(_, interval)| interval.low),
+        click_through_high: interval.map(|(_, interval)| interval.high),
+        zero_hit_count: saturated(traffic.zero_hits),
+        unknown_hit_count: saturated(traffic.unknown_hits),
+        zero_hit_share: traffic.zero_hit_share(),
+    }
+}
+
+/// What was searched most.
+fn recent_searches(recent: Recent) -> pb::RecentSearches {
+    let all = |traffic: &Traffic| Some(click_through(String::new(), traffic));
+    let by_variant = |variants: ByVariant| {
+        let variants = variants.into_iter();
+        variants
+            .map(|(name, traffic)| click_through(name, &traffic))
+            .collect()
+    };
+    let top = |query: TopQuery| pb::TopQuery {
+        query_text: query.text,
+        all: all(&query.all),
+        variants: by_variant(query.variants),
+    };
+    pb::RecentSearches {
+        all: all(&recent.all),
+        variants: by_variant(recent.variants),
+        top_queries: recent.top.into_iter().map(top).collect(),
+        left_out_query_count: saturated(recent.left_out_queries),
+        left_out_variant_count: saturated(recent.left_out_variants),
+    }
+}
+
+/// What ratings and queries say.
+pub(super) fn response(stats: &Stats, recent: Recent) -> pb::GetFeedbackStatsResponse {
     let by = |dimension: Dimension| {
         let shares = stats.by.get(&dimension).into_iter().flatten();
         shares.map(share).collect()
@@ -149,6 +211,7 @@ pub(super) fn response(stats: &Stats) -> pb::GetFeedbackStatsResponse {
             index_version_count: left_out(Dimension::IndexVersion),
             variant_count: left_out(Dimension::Variant),
         }),
+        recent: Some(recent_searches(recent)),
     }
 }
 

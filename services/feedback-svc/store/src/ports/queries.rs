@@ -15,7 +15,7 @@ use crate::{
     records::{
         mining::{NewMined, SessionQuery},
         queries::{Interaction, KeptCounts, New, Pruned, Query, QueryFilter, StoredQuery},
-        stats::{Compared, Shares, StatsFilter},
+        stats::{Compared, KeptSearch, Shares, StatsFilter},
     },
 };
 
@@ -53,6 +53,14 @@ pub trait QueryStore: Send + Sync + Debug + 'static {
     /// Ratings and queries by every dimension, of each the [`MAX_NAMES`](super::stats::MAX_NAMES) names that come first and those
     /// that are compared; all of one moment.
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares, StoreError>;
+
+    /// Calls `each` with searches whose queries are kept and not erased, newest first: the newest
+    /// [`MAX_SEARCHES`](crate::records::stats::MAX_SEARCHES) that were searched in the period. They are read one by one.
+    async fn kept_searches(
+        &self,
+        filter: &StatsFilter,
+        each: &mut (dyn FnMut(KeptSearch) + Send),
+    ) -> Result<(), StoreError>;
 
     /// What was searched for where the results were rated −1, newest first, each with its rating's order: at most `limit`, of
     /// those before that order. Empty where it is erased.

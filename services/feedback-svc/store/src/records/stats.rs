@@ -125,3 +125,52 @@ pub struct Names {
     /// How many come after those that come first.
     pub left_out: u64,
 }
+
+/// Searches that are looked at for what was searched most: the newest.
+pub const MAX_SEARCHES: u32 = 100_000;
+
+/// One search whose query is still kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptSearch {
+    /// What was searched for.
+    pub text: String,
+    /// The variant that the user saw; empty: not known.
+    pub variant: String,
+    /// Whether it found nothing; none: not known.
+    pub found_nothing: Option<bool>,
+    /// Whether a result was clicked.
+    pub is_clicked: bool,
+}
+
+/// Searches, and what came of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Searches.
+    pub searches: u64,
+    /// Those with a click.
+    pub clicked: u64,
+    /// Those that found nothing.
+    pub zero_hits: u64,
+    /// Those of which it is not known how many results they found.
+    pub unknown_hits: u64,
+}
+
+impl Traffic {
+    /// Counts one more.
+    pub fn add(&mut self, search: &KeptSearch) {
+        self.searches += 1;
+        self.clicked += u64::from(search.is_clicked);
+        self.zero_hits += u64::from(search.found_nothing == Some(true));
+        self.unknown_hits += u64::from(search.found_nothing.is_none());
+    }
+
+    /// The share of searches with a click and where it lies with 95 % confidence; none without searches.
+    pub fn click_through(&self) -> Option<(f64, Interval)> {
+        share_of(self.clicked, self.searches)
+    }
+
+    /// The share of searches that found nothing among those of which that is known; none without such.
+    pub fn zero_hit_share(&self) -> Option<f64> {
+        share_of(self.zero_hits, self.searches.saturating_sub(self.unknown_hits)).map(|(share, _)| share)
+    }
+}

@@ -23,7 +23,7 @@ use crate::{
             DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
             StoredInteraction, StoredQuery,
         },
-        stats::{Compared, Shares, StatsFilter},
+        stats::{Compared, KeptSearch, Shares, StatsFilter},
     },
     rows::{
         micros,
@@ -431,6 +431,14 @@ impl QueryStore for SqlStore {
 
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares> {
         stats::shares(&mut self.lister(true).await?, filter, compared).await
+    }
+
+    async fn kept_searches(
+        &self,
+        filter: &StatsFilter,
+        each: &mut (dyn FnMut(KeptSearch) + Send),
+    ) -> Result<()> {
+        stats::kept_searches(&mut self.lister(true).await?, filter, each).await
     }
 
     async fn negative_texts(

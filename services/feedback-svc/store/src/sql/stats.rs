@@ -13,7 +13,7 @@ use super::{counts::DAY, ledger::ceiling_micros};
 use crate::{
     chunks::chunks,
     ports::CountedTerms,
-    records::stats::{Compared, Dimension, MAX_NAMES, Share, Shares, StatsFilter},
+    records::stats::{Compared, Dimension, KeptSearch, MAX_NAMES, MAX_SEARCHES, Share, Shares, StatsFilter},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -242,6 +242,57 @@ pub(super) async fn negative_texts(
         texts.push((order, query.query_text));
     }
     Ok(texts)
+}
+
+/// Calls `each` with the newest searches whose queries are kept and not erased.
+pub(super) async fn kept_searches(
+    connection: &mut Conn,
+    filter: &StatsFilter,
+    each: &mut (dyn FnMut(KeptSearch) + Send),
+) -> Result<()> {
+    let mut select = Statement::new(
+        "SELECT p.query_text, q.variant, CAST(CASE WHEN q.hit_count = 0 THEN 1 WHEN q.hit_count > 0 THEN 0 END AS BIGINT),
+                CAST(CASE WHEN EXISTS (
+                    SELECT 1 FROM query_interactions AS i
+                    WHERE i.namespace = ",
+    );
+    select
+        .push_bind(filter.namespace.as_str().to_owned())
+        .push(
+            " AND i.query_id = q.query_id AND i.is_click = 1) THEN 1 ELSE 0 END AS BIGINT)
+              FROM (SELECT number, query_id, variant, hit_count FROM queries WHERE namespace = ",
+        )
+        .push_bind(filter.namespace.as_str().to_owned());
+    if let Some(from) = filter.from {
+        select
+            .push(" AND searched_at >= ")
+            .push_bind(ceiling_micros(from));
+    }
+    if let Some(before) = filter.before {
+        select
+            .push(" AND searched_at < ")
+            .push_bind(ceiling_micros(before));
+    }
+    if let Some(query_type) = &filter.query_type {
+        select.push(" AND query_type = ").push_bind(query_type.clone());
+    }
+    select
+        .push(" ORDER BY number DESC LIMIT ")
+        .push_bind(i64::from(MAX_SEARCHES))
+        .push(
+            ") AS q JOIN query_personal AS p ON p.number = q.number
+              WHERE p.query_text <> '' ORDER BY q.number DESC",
+        );
+    let mut rows = connection.stream::<(String, String, Option<i64>, i64)>(select);
+    while let Some((text, variant, found_nothing, clicked)) = rows.try_next().await? {
+        each(KeptSearch {
+            text,
+            variant,
+            found_nothing: found_nothing.map(|nothing| nothing != 0),
+            is_clicked: clicked != 0,
+        });
+    }
+    Ok(())
 }
 
 /// In how many queries each of these words was.
