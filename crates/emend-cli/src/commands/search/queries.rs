@@ -188,7 +188,12 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
                 ..ListQueriesRequest::default()
             };
             let (queries, more) = context.list(&request, limit).await?;
-            output.list(&queries, more, view::message, table, &context.none_of("queries"))
+            let all = ListQueriesRequest {
+                namespace: context.namespace(),
+                ..ListQueriesRequest::default()
+            };
+            let none = context.none_found("queries", request != all);
+            output.list(&queries, more, view::message, table, &none)
         }
         Action::Record(record) => {
             let mut sender = Sender::new(context).await?;
