@@ -32,7 +32,7 @@ use crate::{
     contests::grpc::CandidateHandler,
     decisions::Follower,
     erasure::worker::Eraser,
-    evidence::{Evidence, grpc::EvidenceHandler, mounted::MountedTrustFile},
+    evidence::{Evidence, grpc::EvidenceHandler, mounted::MountedTrustFile, trust_file::MAX_BYTES},
     generator::http::Model,
     ingest::{grpc::IngestHandler, queue::IngestQueue},
     metrics::{self, LearningMetrics},
@@ -53,6 +53,9 @@ const LOADED: &str = "loaded";
 const READINESS_CHECKS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 /// What the stream needs to be ready: while the database is away, it serves what is held.
 const STREAM_CHECKS: &[&str] = &[LOADED];
+
+/// Bytes of a message beside the trust file that it carries.
+const BESIDE_TRUST_FILE: usize = 4 << 10;
 
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
@@ -349,7 +352,9 @@ pub async fn start(
             READINESS_CHECKS,
         )
         .add_service(
-            EvidenceServiceServer::new(EvidenceHandler::new(evidence)),
+            // A trust file is one message.
+            EvidenceServiceServer::new(EvidenceHandler::new(evidence))
+                .max_decoding_message_size(MAX_BYTES + BESIDE_TRUST_FILE),
             READINESS_CHECKS,
         )
         .add_service(

@@ -209,7 +209,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 Some(_) => (search_ratings_table, "ratings of search answers"),
                 None => (table, "feedback"),
             };
-            let none = context.none_found(none, request.search_ratings.is_some());
+            let all = ListFeedbackRequest {
+                namespace: context.namespace(),
+                ..ListFeedbackRequest::default()
+            };
+            let none = context.none_found(none, request != all);
             output.list(&feedback, more, view::message, table, &none)
         }
     }

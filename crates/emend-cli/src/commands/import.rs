@@ -34,8 +34,6 @@ const ROWS: usize = 500;
 const QUEUE: usize = 8;
 /// The most bad rows that are reported.
 pub(super) const MAX_REPORTED: usize = 1_000;
-/// The most lines of which it is said that something was passed over.
-const MAX_PASSED_OVER: usize = 20;
 
 /// Which file to import, and how.
 #[derive(Debug, clap::Args)]
@@ -74,6 +72,13 @@ read too, every line as one or more rows:
 Each line of Solr's is a set of its own, and so is each group of Sudachi's. Empty terms and lines of
 one term are passed over. Two relations of one pair are their union.
 
+So are synonyms in JSON as the interfaces of Typesense, Meilisearch, Algolia and Elasticsearch
+export them, and lists of domains to block: plain, hosts files, AdGuard, uBlacklist. A domain of a
+list is blocked with its subdomains, an exception unblocked. What is no decision about a whole
+domain is passed over, and the line is named with the reason (with --json, in `passedOver`):
+  emend import synonyms.json
+  emend import --format domains hosts.txt --reason \"spam list of June\"
+
 Files are UTF-8. Of all rows that say different things of one key, however far apart they are, the
 first counts and the others are bad. Running an import twice changes nothing the second time. With
 skip-invalid, bad rows are reported on standard error (and in --json's `errors`) and the exit code
@@ -106,7 +111,11 @@ pub(super) fn format_of(file: &Path, given: Option<Format>, formats: &str) -> Re
 
 /// Imports the file.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let format = format_of(&args.file, args.format, "csv, jsonl, yaml, solr or sudachi")?;
+    let format = format_of(
+        &args.file,
+        args.format,
+        "csv, jsonl, yaml, solr, sudachi, synonyms-json or domains",
+    )?;
     let source = Arc::new(Source::open(&args.file)?);
     let read = Arc::clone(&source);
     let checked = blocking(move || check(&read, format)).await?;
@@ -152,6 +161,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     report_bad_rows(&source, &response.errors);
     let mut json = view::message(&response);
     json["passedOverCount"] = checked.passed_over_count.into();
+    json["passedOver"] = checked.passed_over.iter().map(view::message).collect();
     output.result(&json, || summary(&response, checked.passed_over_count))
 }
 
@@ -207,7 +217,7 @@ fn check(source: &Source, format: Format) -> io::Result<Checked> {
             Ok(_) => checked.rows += 1,
             Err(error) if error.is_passed_over() => {
                 checked.passed_over_count += 1;
-                if checked.passed_over.len() < MAX_PASSED_OVER {
+                if checked.passed_over.len() < MAX_REPORTED {
                     checked.passed_over.push(import_error(line, error));
                 }
             }
@@ -331,7 +341,8 @@ pub(super) fn report_bad_rows(file: &dyn fmt::Display, bad: &[ImportError]) {
     }
 }
 
-fn report_passed_over(file: &Source, lines: &[ImportError], count: u64) {
+/// Says of each line that was passed over, of so many, why.
+pub(super) fn report_passed_over(file: &dyn fmt::Display, lines: &[ImportError], count: u64) {
     for ImportError {
         line, description, ..
     } in lines

@@ -203,7 +203,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             } else {
                 format!("resources of the user {:?}", args.user)
             };
-            output.list(&resources, more, view::message, table, &context.none_of(&what))
+            let is_filtered = !request.kinds.is_empty() || !request.key_prefix.is_empty();
+            let none = context.none_found(&what, is_filtered);
+            output.list(&resources, more, view::message, table, &none)
         }
         Action::Get { key, min_revision } => {
             let request = GetResourceRequest {

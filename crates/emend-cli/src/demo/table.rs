@@ -1,4 +1,4 @@
-//! Prints the day in at most 100 columns, or as JSON lines.
+//! Prints the day in at most 80 columns, or as JSON lines.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::{
     script::{Answer, Step},
 };
 
-/// How wide the story's column is.
-const STORY: usize = 32;
+/// How wide the story is, behind the time.
+const STORY: usize = 73;
 /// How wide a column of answers is.
 const CHOICE: usize = 16;
 
@@ -19,54 +19,51 @@ const CHOICE: usize = 16;
 pub(super) fn heading() -> String {
     format!(
         "A day in fund administration: two services, two search nodes, one stream.\n\n{}",
-        line("", "WHAT HAPPENS", "NODE", "BEFORE", "AFTER", "COMMIT→", "SENT→")
+        line("NODE", "BEFORE", "AFTER", "COMMIT→", "SENT→")
     )
 }
 
-fn line(at: &str, story: &str, node: &str, before: &str, after: &str, commit: &str, sent: &str) -> String {
-    let [story, before, after] = [(story, STORY), (before, CHOICE), (after, CHOICE)]
-        .map(|(text, width)| format!("{text}{:1$}", "", width.saturating_sub(text.width())));
-    format!("{at:<5}  {story}  {node:<6}  {before}  {after}  {commit:>7}  {sent:>6}")
+/// What one node answers, below the story.
+fn line(node: &str, before: &str, after: &str, commit: &str, sent: &str) -> String {
+    let [before, after] =
+        [before, after].map(|text| format!("{text}{:1$}", "", CHOICE.saturating_sub(text.width())));
+    format!("       {node:<6}  {before}  {after}  {commit:>7}  {sent:>6}")
         .trim_end()
         .to_owned()
 }
 
-/// A step: a line for each node, or more if the story needs them.
+/// A step: what happens, a line for each node, and what commands show.
 pub(super) fn step(step: &Step, result: &StepResult) -> String {
     let story = wrapped(step.story, STORY);
-    let rows = story.len().max(result.nodes.len());
-    let mut lines: Vec<String> = (0..rows)
-        .map(|row| {
-            let at = if row == 0 { step.at } else { "" };
-            let story = story.get(row).map_or("", String::as_str);
-            result.nodes.get(row).map_or_else(
-                || line(at, story, "", "", "", "", ""),
-                |node| {
-                    line(
-                        at,
-                        story,
-                        node.node,
-                        &shown(&node.before),
-                        &shown(&node.after),
-                        &millis(node.since_commit),
-                        &millis(node.since_feedback),
-                    )
-                },
-            )
-        })
+    let mut lines: Vec<String> = story
+        .iter()
+        .enumerate()
+        .map(|(row, story)| format!("{:<5}  {story}", if row == 0 { step.at } else { "" }))
         .collect();
-    lines.extend(
-        result
-            .shown
-            .iter()
-            .map(|line| format!("       {line}").trim_end().to_owned()),
-    );
-    lines.extend(
-        result
-            .deviations
-            .iter()
-            .map(|deviation| format!("       NOT AS EXPECTED: {deviation}")),
-    );
+    lines.extend(result.nodes.iter().map(|node| {
+        line(
+            node.node,
+            &shown(&node.before),
+            &shown(&node.after),
+            &millis(node.since_commit),
+            &millis(node.since_feedback),
+        )
+    }));
+    for shown in &result.shown {
+        let whole = vec![shown.clone()];
+        let shown = if shown.width() <= STORY {
+            whole
+        } else {
+            wrapped(shown, STORY)
+        };
+        lines.extend(
+            shown
+                .iter()
+                .map(|line| format!("       {line}").trim_end().to_owned()),
+        );
+    }
+    let deviations = result.deviations.iter();
+    lines.extend(deviations.map(|deviation| format!("       NOT AS EXPECTED: {deviation}")));
     lines.join("\n")
 }
 
@@ -104,11 +101,13 @@ pub(super) fn end(end: &Summary) -> String {
     let confidence = end.claim.confidence.unwrap_or_default();
     format!(
         "\n● learned   ○ the backend's own answer\n\
-         COMMIT→   milliseconds from the commit of a change until the node answered with it\n\
-         SENT→     the same from the receipt of the correction that caused it; –: none did\n\n\
-         The claim “{}” has {} pages for it (independent sources: {}) and {} against it.\n\
+         COMMIT→   milliseconds from the commit of a change to the node's answer with it\n\
+         SENT→     the same from the receipt of its correction; –: there was none\n\n\
+         The claim “{}” has {} pages for it (independent\n\
+         sources: {}) and {} against it.\n\
          That is a confidence of {:.3} ± {:.3}, whoever is trusted or blocked.\n\n\
-         Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
+         Both nodes and the database are at revision {}, with {} resources,\n\
+         and their digests agree.",
         end.claim.text,
         confidence.supporting_count,
         confidence.independent_sources,
@@ -165,7 +164,7 @@ mod tests {
     };
 
     #[test]
-    fn every_step_fits_into_a_hundred_columns() {
+    fn every_step_fits_into_eighty_columns() {
         for step in script::day() {
             let nodes = NODES
                 .into_iter()
@@ -184,10 +183,14 @@ mod tests {
                 deviations: vec![],
             };
             let text = super::step(&step, &result);
-            assert!(text.lines().all(|line| line.width() <= 100), "{text}");
-            assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");
+            assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+            assert_eq!(
+                text.lines().count(),
+                2 + wrapped(step.story, STORY).len(),
+                "{text}"
+            );
         }
-        assert!(heading().lines().all(|line| line.chars().count() <= 100));
+        assert!(heading().lines().all(|line| line.chars().count() <= 80));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The file formats of import and export: CSV, JSON lines, YAML; and, for import only, the synonym files of Solr and Sudachi.
+//! The file formats of import and export: CSV, JSON lines, YAML; and, for import only, synonyms and domains as others keep them.
 //!
 //! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
 //! fields, and their rows are streamed one at a time; of synonym files the pairs are held in memory. A bad row is reported
@@ -7,13 +7,18 @@
 //! whatever else a person gives to a command, is [`source`].
 
 mod csv;
+mod domain_list;
+pub mod few_shot;
+mod json_tree;
 mod jsonl;
 pub mod materials;
 mod record;
 mod solr;
 pub mod source;
 mod sudachi;
+mod synonym_json;
 mod synonyms;
+pub mod trust_levels;
 pub mod ubi;
 pub mod ubi_queries;
 mod yaml;
@@ -43,6 +48,15 @@ pub enum Format {
     Solr,
     /// Sudachi's synonym dictionary, synonyms.txt; for import only
     Sudachi,
+    /// Synonyms in JSON as Typesense, Meilisearch, Algolia or Elasticsearch exports them; for import only
+    #[value(aliases = ["json", "typesense", "meilisearch", "algolia"])]
+    SynonymsJson,
+    /// A list of domains to block.
+    #[value(
+        aliases = ["hosts", "adguard", "ublacklist"],
+        help = "Domains to block: plain, a hosts file, AdGuard, uBlacklist; for import only"
+    )]
+    Domains,
 }
 
 impl Format {
@@ -52,6 +66,7 @@ impl Format {
             "csv" => Some(Self::Csv),
             "jsonl" | "ndjson" => Some(Self::Jsonl),
             "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::SynonymsJson),
             _ => None,
         }
     }
@@ -64,6 +79,8 @@ impl Format {
             Self::Yaml => yaml::read(from, take),
             Self::Solr => solr::read(from, take),
             Self::Sudachi => sudachi::read(from, take),
+            Self::SynonymsJson => synonym_json::read(from, take),
+            Self::Domains => domain_list::read(from, take),
         }
     }
 
@@ -78,7 +95,7 @@ impl Format {
             Self::Csv => Writer::Csv(Box::new(csv::Writer::new(to)?)),
             Self::Jsonl => Writer::Jsonl(to),
             Self::Yaml => Writer::Yaml(to),
-            Self::Solr | Self::Sudachi => {
+            Self::Solr | Self::Sudachi | Self::SynonymsJson | Self::Domains => {
                 anyhow::bail!("this format is for import only; export as csv, jsonl or yaml")
             }
         })
@@ -292,6 +309,7 @@ mod tests {
         assert_eq!(Format::of_path(Path::new("a/b.CSV")), Some(Format::Csv));
         assert_eq!(Format::of_path(Path::new("b.ndjson")), Some(Format::Jsonl));
         assert_eq!(Format::of_path(Path::new("b.yml")), Some(Format::Yaml));
+        assert_eq!(Format::of_path(Path::new("b.json")), Some(Format::SynonymsJson));
         assert_eq!(Format::of_path(Path::new("b.txt")), None);
         assert_eq!(Format::of_path(Path::new("-")), None);
     }

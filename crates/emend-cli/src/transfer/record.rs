@@ -103,7 +103,7 @@ impl RowError {
     }
 
     /// What the row, or a part of it, says nothing with.
-    pub(super) fn passed_over(description: impl Into<String>) -> Self {
+    pub fn passed_over(description: impl Into<String>) -> Self {
         Self {
             effect: Effect::PassedOver,
             ..Self::row(description)

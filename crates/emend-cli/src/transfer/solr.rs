@@ -24,6 +24,7 @@ use super::{
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
     let mut pairs = Pairs::default();
     let mut lines = Lines::of(from);
+    let mut is_first = true;
     while let Some((line, text)) = lines.next_text() {
         let text = match text {
             Ok(text) => text.trim_start(),
@@ -35,18 +36,38 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
+        if is_first && is_json(text) {
+            let why =
+                "begins as JSON: synonyms as an interface exports them are read with --format synonyms-json";
+            pairs.not_taken(line, RowError::row(why).of_the_file());
+            break;
+        }
+        is_first = false;
         if is_word_net(text) {
             let why =
                 "is a line of WordNet's wn_s.pl, which is not read; write each of its sets as a line a, b, c";
             pairs.not_taken(line, RowError::row(why).of_the_file());
             break;
         }
-        match sides(text) {
-            Ok((left, right)) => add(&mut pairs, line, &left, right.as_deref()),
-            Err(error) => pairs.not_taken(line, error),
+        if let Err(error) = add_line(&mut pairs, line, text) {
+            pairs.not_taken(line, error);
         }
     }
     pairs.pass_on(take);
+}
+
+/// Whether a file begins as an object or a list of objects of JSON.
+fn is_json(text: &str) -> bool {
+    let text = text.trim_end();
+    let inner = text.strip_prefix('[').unwrap_or(text).trim_start();
+    matches!(text, "{" | "[") || inner == "{" || inner.starts_with("{\"")
+}
+
+/// Adds the pairs that one line says.
+pub(super) fn add_line(pairs: &mut Pairs, line: u64, text: &str) -> Result<(), RowError> {
+    let (left, right) = sides(text)?;
+    add(pairs, line, &left, right.as_deref());
+    Ok(())
 }
 
 /// Whether a line is a fact of `WordNet`'s Prolog files: `s(100000001,1,'word',n,1,11).`
@@ -60,7 +81,7 @@ fn is_word_net(text: &str) -> bool {
 }
 
 /// Adds the pairs of a line, whose empty terms say nothing.
-fn add(pairs: &mut Pairs, line: u64, left: &[String], right: Option<&[String]>) {
+pub(super) fn add(pairs: &mut Pairs, line: u64, left: &[String], right: Option<&[String]>) {
     let said = |terms: &[String]| -> Vec<String> {
         let terms = terms.iter().filter(|term| !term.is_empty());
         terms.cloned().collect()

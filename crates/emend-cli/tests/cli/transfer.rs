@@ -252,7 +252,7 @@ async fn thousands_of_rows_are_imported_and_exported() {
 
 #[tokio::test]
 async fn nothing_is_exported_in_a_format_for_import_only() {
-    for format in ["solr", "sudachi"] {
+    for format in ["solr", "sudachi", "synonyms-json", "domains"] {
         let refused = run(&["export", "--format", format]).await;
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.stderr.contains("csv, jsonl, yaml"), "{refused:?}");
@@ -426,4 +426,144 @@ async fn of_recorded_queries_a_row_that_the_service_refuses_is_named_and_the_oth
     let answer = taken.json();
     let counts = ["queryCount", "interactionCount", "badCount"].map(|name| answer[name].as_i64());
     assert_eq!(counts, [Some(1), Some(1), Some(2)]);
+}
+
+/// What others keep, as commands read it: synonyms, domains, levels and examples.
+#[tokio::test]
+async fn what_others_keep_is_imported_or_converted() {
+    let up = Up::ephemeral().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).expect("it can be written");
+        file.display().to_string()
+    };
+
+    // Two synonyms that go both ways without being a set are two rows.
+    let synonyms = file(
+        "synonyms.json",
+        r#"{"a": ["b"], "b": ["a", "c"], "c": ["b"], "tv": ["television"], "television": ["tv"]}"#,
+    );
+    for expected in [(5, 0), (0, 5)] {
+        let imported = up.run(&["import", &synonyms, "--json"]).await.ok().json();
+        assert_eq!(
+            (&imported["appliedCount"], &imported["unchangedCount"]),
+            (&expected.0.into(), &expected.1.into())
+        );
+    }
+    let as_solr = up.run(&["import", &synonyms, "--format", "elasticsearch"]).await;
+    assert_eq!(as_solr.code, 2, "{as_solr:?}");
+    assert!(as_solr.stderr.contains("line 1: begins as JSON"), "{as_solr:?}");
+
+    let list = file(
+        "list.txt",
+        "# a list\n0.0.0.0 spam.example\n||ads.example^\n@@||docs.ads.example^\nspam.example/path\n",
+    );
+    let imported = up
+        .run(&["import", &list, "--format", "domains", "--json"])
+        .await
+        .ok();
+    assert!(
+        imported
+            .stderr
+            .contains("line 5: is a filter that is not about a whole domain; passed over"),
+        "{imported:?}"
+    );
+    let imported = imported.json();
+    assert_eq!(
+        (&imported["appliedCount"], &imported["passedOverCount"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(imported["passedOver"][0]["line"], 5, "{imported}");
+    for (host, says) in [
+        ("www.ads.example", "is blocked"),
+        ("docs.ads.example", "the trust of docs.ads.example is"),
+    ] {
+        let checked = up.run(&["evidence", "domains", "check", host]).await.ok().stdout;
+        assert!(checked.contains(says), "{checked}");
+    }
+
+    let levels = file(
+        "domains.yaml",
+        "default_policy: {qps: 1}\ndomains:\n  - {domain: wiki.example, trust_level: low, qps: 2}\nuser_overrides:\n  - {domain: blog.example, trust_level: trusted, reason: read by hand, added_at: 2024-01-15}\n  - {domain: bad.example, trust_level: blocked}\n",
+    );
+    let converted = up
+        .run(&["evidence", "trust", "convert", &levels, "--file-version", "7"])
+        .await
+        .ok();
+    for ignored in [
+        "the key default_policy is ignored",
+        "the key domains[].qps is ignored",
+    ] {
+        assert!(converted.stderr.contains(ignored), "{converted:?}");
+    }
+    assert!(
+        converted.stdout.contains("# read by hand; since 2024-01-15"),
+        "{converted:?}"
+    );
+    let trust = file("trust.yaml", &converted.stdout);
+    let applied = up
+        .run(&["evidence", "trust", "apply", &trust, "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(applied["namespaces"][0]["set"], 3, "{applied}");
+    let converted = up
+        .run(&["evidence", "trust", "convert", &list, "--file-version", "8"])
+        .await
+        .ok();
+    assert!(
+        converted
+            .stderr
+            .contains("line 4: docs.ads.example is an exception"),
+        "{converted:?}"
+    );
+    assert!(
+        converted
+            .stdout
+            .contains("blocked:\n  - \"spam.example\"\n  - \"ads.example\"\n"),
+        "{converted:?}"
+    );
+
+    let examples = file(
+        "examples.jsonl",
+        "{\"input\": \"how was Monday?\", \"output\": \"NAV 101.2.\"}\n\n{\"prompt\": \"and Tuesday?\", \"chosen\": \"NAV 100.9.\", \"rejected\": \"Quiet.\"}\n",
+    );
+    let import = [
+        "outputs",
+        "ratings",
+        "import",
+        &examples,
+        "--target",
+        "INTERPRET",
+        "--reporter",
+        "ana",
+        "--json",
+    ];
+    for _ in 0..2 {
+        let imported = up.run(&import).await.ok().json();
+        assert_eq!(imported, serde_json::json!({"imported": 2, "rejected": 0}));
+    }
+    let listed = up.run(&["outputs", "ratings", "list", "--json"]).await.ok();
+    assert_eq!(listed.lines().len(), 2, "{listed:?}");
+    let rendered = up
+        .run(&["outputs", "examples", "--render", "INTERPRET"])
+        .await
+        .ok()
+        .stdout;
+    for text in ["NAV 101.2.", "Quiet.", "NAV 100.9."] {
+        assert!(rendered.contains(text), "{rendered}");
+    }
+    let refused = file(
+        "refused.jsonl",
+        "{\"input\": \"a\", \"output\": \"b\"}\n{\"input\": \"a\"}\n",
+    );
+    let refused = up
+        .run(&["outputs", "ratings", "import", &refused, "--target", "INTERPRET"])
+        .await;
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(
+        refused.stderr.contains("line 2: output: is required"),
+        "{refused:?}"
+    );
 }

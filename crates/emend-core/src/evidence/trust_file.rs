@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How many domains a file may name.
-pub const MAX_DOMAINS: usize = 10_000;
+pub const MAX_DOMAINS: usize = 200_000;
 
 /// How many namespaces and how many dangerous patterns a file may name, each.
 const MAX_NAMES: usize = 1_000;

@@ -2838,10 +2838,9 @@ impl ::prost::Name for RankedPaper {
 /// A trust file.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyTrustFileRequest {
-    /// The file's text, at most 2 MiB: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern` and `level`),
-    /// `blocked` (patterns), `dangerous_patterns` (names for backends to report with claims; all that
-    /// they report count, also others). A pattern in `domains` may be a
-    /// public suffix.
+    /// The file's text, at most 16 MiB and 200,000 domains: `namespaces` (a list), `version` (1 or more), `domains` (a list of `pattern`
+    /// and `level`), `blocked` (patterns), `dangerous_patterns` (names for backends to report with claims; all that they report count,
+    /// also others). A pattern in `domains` may be a public suffix.
     #[prost(string, tag = "1")]
     pub content: ::prost::alloc::string::String,
     /// How it is written.

@@ -10,7 +10,7 @@ use emend_base::Error;
 use emend_core::{
     ContestId, Event, Invalid, Kind, Learned, Namespace, OperationId, Origin, ResourceKey, ResourceValue,
     Revision, Violations,
-    evidence::{Layer, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
+    evidence::{Layer, MAX_DOMAINS, RuleChanges, TrustEntryFields, TrustFile, TrustFileFields},
 };
 use learning_store::{
     actor::Actor,
@@ -30,7 +30,10 @@ use crate::{
 };
 
 /// Bytes of a file's text at most.
-pub const MAX_BYTES: usize = 2 << 20;
+pub const MAX_BYTES: usize = 16 << 20;
+
+/// Lists, mappings, names and texts in YAML at most: five for each domain, and as many again for the rest.
+const MAX_NODES: usize = 10 * MAX_DOMAINS;
 
 /// Changes of one revision at most.
 const CHANGES: usize = 1_000;
@@ -132,7 +135,9 @@ impl Written {
 fn parse(text: &str, format: Format) -> Result<Written, Invalid> {
     match format {
         Format::Yaml => {
-            let options = serde_saphyr::options! { with_snippet: false };
+            // A file of as many domains as one may name has more nodes than the parser allows by itself.
+            let budget = serde_saphyr::budget! { max_nodes: MAX_NODES, max_events: 2 * MAX_NODES };
+            let options = serde_saphyr::options! { budget: budget, with_snippet: false };
             serde_saphyr::from_str_with_options(text, options)
                 .map_err(|error| Invalid::new(format!("is not the expected YAML: {error}")))
         }
@@ -336,6 +341,18 @@ level = "LOW"
     }
 
     #[test]
+    fn a_hundred_thousand_domains_are_read() {
+        use std::fmt::Write as _;
+
+        let mut text = "namespaces: [research]\nversion: 1\ndomains:\n".to_owned();
+        for number in 0..100_000 {
+            writeln!(text, "  - {{pattern: site-{number}.example, level: low}}").unwrap();
+        }
+        let read = ReadTrustFile::read(&text, Format::Yaml).unwrap();
+        assert_eq!(read.file.rules.len(), 100_000);
+    }
+
+    #[test]
     fn what_can_not_be_read_is_told_with_its_line() {
         for (text, format, expected) in [
             (
@@ -352,7 +369,7 @@ level = "LOW"
                 "is not the expected TOML: line 2: duplicate key",
             ),
             ("[[domains]]\npattern = \"a.example\"", Format::Toml, "level"),
-            (&"#".repeat(MAX_BYTES + 1), Format::Toml, "at most 2097152 bytes"),
+            (&"#".repeat(MAX_BYTES + 1), Format::Toml, "at most 16777216 bytes"),
         ] {
             let found = refused(text, format);
             assert!(found.contains(expected), "{found}");

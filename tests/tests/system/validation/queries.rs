@@ -238,6 +238,7 @@ fn get_feedback_stats() -> Rpc {
                     one: long(65),
                     other: long(65),
                 }),
+                top_query_count: -1,
             },
             &[
                 "namespace",
@@ -246,6 +247,7 @@ fn get_feedback_stats() -> Rpc {
                 "compare.by",
                 "compare.one",
                 "compare.other",
+                "top_query_count",
             ],
         )
         .case(

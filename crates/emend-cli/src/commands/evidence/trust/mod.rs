@@ -1,4 +1,6 @@
-//! `emend evidence trust`: applies trust files.
+//! `emend evidence trust`: applies trust files, and makes them of what others keep.
+
+mod convert;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// The bytes of a file at most.
-const MAX_BYTES: u64 = 2 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// What to do.
 #[derive(Debug, clap::Args)]
@@ -24,6 +26,8 @@ const MAX_BYTES: u64 = 2 << 20;
 Examples:
   emend evidence trust apply trust.yaml
   emend evidence trust apply - --format toml < trust.toml
+  emend evidence trust convert hosts.txt --file-version 7 > trust.yaml
+  emend evidence trust convert config/domains.yaml --file-version 7 > trust.yaml
 
   $ cat trust.yaml
   namespaces: [research]
@@ -38,7 +42,12 @@ Examples:
 The file is for the namespaces that it names, not for that of --namespace. It says all that the
 trust file says: rules that it no longer names end. Raise its version with each change; where
 that version or a newer one is in force, nothing is done; where that version has other content, the
-exit code is 4. Decisions of people come before the file.")]
+exit code is 4. Decisions of people come before the file.
+
+Convert makes a trust file for --namespace of a list of domains to block (plain, a hosts file,
+AdGuard, uBlacklist), or of YAML with domains and user_overrides, each entry with domain,
+trust_level, reason and added_at; overrides win. Standard error names each line that is passed
+over, and why, and the keys that are ignored.")]
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -57,6 +66,8 @@ enum Action {
         #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
         by: String,
     },
+    /// Make a trust file of a list of domains or of levels that others keep
+    Convert(convert::Args),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -67,7 +78,10 @@ enum Format {
 
 /// Applies a trust file and prints what it did.
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let Action::Apply { file, format, by } = args.action;
+    let (file, format, by) = match args.action {
+        Action::Apply { file, format, by } => (file, format, by),
+        Action::Convert(args) => return convert::run(args, context, output),
+    };
     let format = match format.map_or_else(|| format_of(&file), Ok)? {
         Format::Yaml => TrustFileFormat::Yaml,
         Format::Toml => TrustFileFormat::Toml,
@@ -78,8 +92,9 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         on_behalf_of: by,
     };
     let mut client = context.evidence().await?;
+    // A file of 100,000 domains takes longer than other calls may.
     let done = client
-        .apply_trust_file(context.request(request))
+        .apply_trust_file(context.request_without_deadline(request))
         .await?
         .into_inner();
     let width = output.width();

@@ -1,5 +1,7 @@
 //! `emend outputs ratings`: what an AI made, rated.
 
+mod import;
+
 use clap::Subcommand;
 use emend_core::{Kind, ratings::RatingClass};
 use emend_proto::{
@@ -26,6 +28,7 @@ Examples:
   emend outputs ratings submit INTERPRET bad query-18 --input \"…\" --output \"…\" --issue evasive
   emend outputs ratings submit EVALUATE missed claim-4 --input \"…\" --output \"…\" --judgement \"no\"
   emend outputs ratings submit TASK_EXTRACT rejected task-9 --input \"…\" --output \"…\" --issue done
+  emend outputs ratings import examples.jsonl --target INTERPRET --reporter ana
   emend outputs ratings list
   emend outputs ratings list --target INTERPRET --value bad --day 2026-03-29 --time-zone Asia/Tokyo
 
@@ -44,6 +47,8 @@ pub(super) struct Args {
 enum Action {
     /// Rate what an AI made
     Submit(Box<Submit>),
+    /// Import few-shot examples, one JSON object per line, as ratings
+    Import(import::Args),
     /// List ratings, newest first
     List {
         /// Only ratings by this reporter
@@ -95,6 +100,7 @@ struct Submit {
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.action {
         Action::Submit(rating) => submit(*rating, context, output).await,
+        Action::Import(args) => import::run(args, context, output).await,
         Action::List {
             reporter,
             rated,
@@ -135,14 +141,14 @@ async fn list(
         kind: Kind::FewShotSet.number(),
         ..rated.request()
     };
+    let all = ListFeedbackRequest {
+        namespace: context.namespace(),
+        kind: Kind::FewShotSet.number(),
+        ..ListFeedbackRequest::default()
+    };
+    let none = context.none_found("ratings", request != all);
     let (ratings, more) = context.list(&request, limit).await?;
-    output.list(
-        &ratings,
-        more,
-        view::message,
-        ratings_table,
-        &context.none_of("ratings"),
-    )
+    output.list(&ratings, more, view::message, ratings_table, &none)
 }
 
 fn ratings_table(ratings: &[Feedback]) -> Table {
