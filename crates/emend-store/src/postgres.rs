@@ -137,7 +137,8 @@ pub async fn begin_to_read(
     config.url.root_is_readable()?;
     let pool = pool_options(1)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
-        .connect_with(config.options())
+        // What is slow here is meant to be, and its SQL is of no use to whoever reads along.
+        .connect_with(config.options().disable_statement_logging())
         .await?;
     let pool = BoundedPool::new(pool, config.clone(), SILENCE);
     let mut connection = pool.acquire().await?;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use sqlx::{
-    AssertSqlSafe, Connection as _, Sqlite, SqlitePool, Transaction,
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Sqlite, SqlitePool, Transaction,
     migrate::Migrator,
     pool::PoolConnection,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -107,7 +107,9 @@ pub async fn begin_to_read(path: &Path, migrations: &Migrator) -> Result<sql::Tr
         .filename(path)
         .read_only(true)
         .busy_timeout(BUSY_TIMEOUT)
-        .pragma("temp_store", "file");
+        .pragma("temp_store", "file")
+        // What is slow here is meant to be, and its SQL is of no use to whoever reads along.
+        .disable_statement_logging();
     let pool = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
