@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
 use emend_base::testing::skipped;
@@ -44,6 +44,28 @@ pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Opti
 
 /// The same, in this namespace.
 pub(crate) fn render_in(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
+    let output = rendering(namespace, overlay, components, more)?;
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).expect("text");
+    let objects = text
+        .split("\n---\n")
+        .map(|object| serde_saphyr::from_str(object).unwrap_or_else(|error| panic!("{error}:\n{object}")));
+    Some(Objects(objects.collect()))
+}
+
+/// Why kustomize refuses `overlay` with these components.
+pub(crate) fn refusal(overlay: &str, components: &[&str]) -> Option<String> {
+    let output = rendering("emend", overlay, components, "")?;
+    assert!(!output.status.success(), "{components:?} are rendered");
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What kustomize makes of a custom overlay.
+fn rendering(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Output> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
         skipped(format!("{PROGRAM} is not set"));
         return None;
@@ -82,16 +104,7 @@ pub(crate) fn render_in(namespace: &str, overlay: &str, components: &[&str], mor
         .arg(scratch.path())
         .output()
         .expect("it runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).expect("text");
-    let objects = text
-        .split("\n---\n")
-        .map(|object| serde_saphyr::from_str(object).unwrap_or_else(|error| panic!("{error}:\n{object}")));
-    Some(Objects(objects.collect()))
+    Some(output)
 }
 
 /// The value at a path, as text; empty if there is none.

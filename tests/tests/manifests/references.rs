@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::{
-    objects::{Objects, Workload, directory, list, render, render_in, secret_name, secrets_of, text, texts},
+    objects::{
+        Objects, Workload, directory, list, refusal, render, render_in, secret_name, secrets_of, text, texts,
+    },
     secured::own_auth,
 };
 
@@ -206,6 +208,20 @@ fn references_between_manifests_are_valid() {
         };
         assert_eq!(findings(&objects), [""; 0], "{overlay} {components:?}");
         assert!(!objects.workloads().is_empty());
+    }
+}
+
+#[test]
+fn nobody_is_let_in_unauthenticated_beside_tls() {
+    for components in [
+        ["tls", "open-network"],
+        ["open-network", "tls"],
+        ["workload-identity", "open-network"],
+    ] {
+        let Some(refused) = refusal("prod", &components) else {
+            return;
+        };
+        assert!(refused.contains("emend-either-tls-or-open-network"), "{refused}");
     }
 }
 
