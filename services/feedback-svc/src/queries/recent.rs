@@ -84,13 +84,12 @@ impl Counted {
             query.text = search.text.chars().take(MAX_TEXT_CHARS).collect();
         }
         query.all.add(search);
-        match query.variants.iter_mut().find(|(known, _)| *known == variant) {
-            Some((_, traffic)) => traffic.add(search),
-            None => {
-                let mut traffic = Traffic::default();
-                traffic.add(search);
-                query.variants.push((variant, traffic));
-            }
+        if let Some((_, traffic)) = query.variants.iter_mut().find(|(known, _)| *known == variant) {
+            traffic.add(search);
+        } else {
+            let mut traffic = Traffic::default();
+            traffic.add(search);
+            query.variants.push((variant, traffic));
         }
     }
 
@@ -110,12 +109,12 @@ impl Counted {
         let left_out_queries = queries.len().saturating_sub(limit) as u64;
         queries.truncate(limit);
         let top = queries.into_iter().map(|query| {
-            let named = query.variants.into_iter();
-            let named = named.map(|(number, traffic)| (names[number].clone(), traffic));
+            let by_variant = query.variants.into_iter();
+            let by_variant = by_variant.map(|(number, traffic)| (names[number].clone(), traffic));
             TopQuery {
                 text: query.text,
                 all: query.all,
-                variants: most(named.collect(), MAX_QUERY_VARIANTS).0,
+                variants: most(by_variant.collect(), MAX_QUERY_VARIANTS).0,
             }
         });
         Recent {

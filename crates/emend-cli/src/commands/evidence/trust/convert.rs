@@ -51,7 +51,7 @@ struct Converted {
 }
 
 /// Prints the trust file, and on standard error what is not in it.
-pub(super) fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+pub(super) fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Result {
     let from = args.format.unwrap_or_else(|| match Format::of_path(&args.file) {
         Some(Format::Yaml) => From::Levels,
         _ => From::Domains,

@@ -80,7 +80,7 @@ enum Format {
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let (file, format, by) = match args.action {
         Action::Apply { file, format, by } => (file, format, by),
-        Action::Convert(args) => return convert::run(args, context, output),
+        Action::Convert(args) => return convert::run(&args, context, output),
     };
     let format = match format.map_or_else(|| format_of(&file), Ok)? {
         Format::Yaml => TrustFileFormat::Yaml,

@@ -48,19 +48,18 @@ fn rows(table: &mut Table, query: &str, all: &ClickThrough, variants: &[ClickThr
             counted.zero_hit_count.to_string(),
         ]);
     };
-    match variants {
-        [only] => row(query, &only.variant, all),
-        _ => {
-            row(query, "", all);
-            for counted in variants {
-                let name = if counted.variant.is_empty() {
-                    "–"
-                } else {
-                    &counted.variant
-                };
-                row("", name, counted);
-            }
-        }
+    if let [only] = variants {
+        row(query, &only.variant, all);
+        return;
+    }
+    row(query, "", all);
+    for counted in variants {
+        let name = if counted.variant.is_empty() {
+            "–"
+        } else {
+            &counted.variant
+        };
+        row("", name, counted);
     }
 }
 
