@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use emend_core::violation::FieldViolation;
 use emend_proto::common::v1::ItemStatus;
 use prost::Message as _;
-use tonic::{Code, Status, TimeoutExpired};
+use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, RpcStatusExt as _, pb};
 
 use crate::error::PreconditionViolation;
@@ -56,48 +56,13 @@ fn is_countable(retry_info: &[u8]) -> bool {
     })
 }
 
-/// Said of a call that the client gave up.
-pub const NO_ANSWER: &str = "no answer within the time limit; the service may have done what was asked";
-
-/// Whether the client gave up the call when its time was up. tonic calls that CANCELLED.
-pub fn is_expired_here(status: &Status) -> bool {
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        if error.is::<TimeoutExpired>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-/// The message and, of a connection that failed, the innermost cause: tonic's message says only that there is one.
-fn message_with_cause(status: &Status) -> String {
-    let mut innermost = std::error::Error::source(status);
-    while let Some(cause) = innermost.and_then(std::error::Error::source) {
-        innermost = Some(cause);
-    }
-    let cause = innermost.map(ToString::to_string).unwrap_or_default();
-    let message = status.message();
-    if message.contains(&cause) {
-        message.to_owned()
-    } else {
-        format!("{message}: {cause}")
-    }
-}
-
 impl From<&Status> for Explained {
     fn from(status: &Status) -> Self {
         let details = details_of(status);
         let info = details.error_info();
-        let (code, message) = if is_expired_here(status) {
-            (Code::DeadlineExceeded, NO_ANSWER.to_owned())
-        } else {
-            (status.code(), message_with_cause(status))
-        };
         Self {
-            code,
-            message,
+            code: status.code(),
+            message: status.message().to_owned(),
             reason: info.map(|info| info.reason.clone()),
             domain: info.map(|info| info.domain.clone()),
             metadata: info
@@ -234,17 +199,6 @@ mod tests {
         assert_eq!(
             explain(&Status::unavailable("connection refused")),
             "UNAVAILABLE: connection refused"
-        );
-    }
-
-    #[test]
-    fn a_call_that_the_client_gave_up_has_exceeded_its_deadline() {
-        let expired = Status::from_error(Box::new(TimeoutExpired(())));
-        assert_eq!(expired.code(), Code::Cancelled);
-        assert_eq!(explain(&expired), format!("DEADLINE_EXCEEDED: {NO_ANSWER}"));
-        assert_eq!(
-            explain(&Status::cancelled("by the server")),
-            "CANCELLED: by the server"
         );
     }
 

@@ -6,7 +6,6 @@
 mod client;
 pub mod files;
 mod pinned;
-mod plain;
 mod remote;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

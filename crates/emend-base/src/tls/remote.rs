@@ -21,13 +21,12 @@ use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerNam
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-use super::{
-    ClientTls, TlsError, TrustError, alpn,
-    plain::{HTTP, PlainConnector},
-};
+use super::{ClientTls, TlsError, TrustError, alpn};
 
 /// The default port of https.
 const HTTPS: u16 = 443;
+/// The default port of http.
+const HTTP: u16 = 80;
 
 /// A server's address as a URI: `http://…`, or `https://…` for TLS.
 #[derive(Debug, Clone)]
@@ -39,10 +38,8 @@ pub struct Remote {
 /// How connections are opened.
 #[derive(Debug, Clone)]
 enum Transport {
-    /// In the clear.
-    Plain(PlainConnector),
-    /// As the endpoint says, by tonic.
-    Endpoint,
+    /// In the clear, by tonic.
+    Plain,
     /// Over TLS.
     Secured(Connector),
     /// Without leaving this process.
@@ -54,7 +51,7 @@ impl Remote {
     pub fn new(uri: &str) -> Result<Self, TlsError> {
         let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
         let transport = match parsed.scheme_str() {
-            Some("http") => Transport::Plain(PlainConnector::new(&parsed)),
+            Some("http") => Transport::Plain,
             Some("https") => Transport::Secured(Connector::new(&parsed)?),
             _ => return Err(TlsError::new(uri, "must begin with http:// or https://")),
         };
@@ -118,8 +115,7 @@ impl Remote {
     /// Opens a connection.
     pub async fn connect(&self) -> Result<Channel, Error> {
         match &self.transport {
-            Transport::Plain(plain) => self.endpoint.connect_with_connector(plain.clone()).await,
-            Transport::Endpoint => self.endpoint.connect().await,
+            Transport::Plain => self.endpoint.connect().await,
             Transport::Secured(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
             Transport::InProcess(inside) => self.endpoint.connect_with_connector(inside.clone()).await,
         }
@@ -128,8 +124,7 @@ impl Remote {
     /// Opens a connection on first use, and again when it is lost.
     pub fn connect_lazy(&self) -> Channel {
         match &self.transport {
-            Transport::Plain(plain) => self.endpoint.connect_with_connector_lazy(plain.clone()),
-            Transport::Endpoint => self.endpoint.connect_lazy(),
+            Transport::Plain => self.endpoint.connect_lazy(),
             Transport::Secured(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
             Transport::InProcess(inside) => self.endpoint.connect_with_connector_lazy(inside.clone()),
         }
@@ -160,7 +155,7 @@ impl From<Endpoint> for Remote {
     fn from(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            transport: Transport::Endpoint,
+            transport: Transport::Plain,
         }
     }
 }
@@ -205,7 +200,7 @@ impl Connector {
         let stream = TcpStream::connect((host.as_str(), port)).await?;
         stream.set_nodelay(true)?;
         let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-        shaken.map(LoggedStream).map_err(TrustError::of_handshake)
+        shaken.map(LoggedStream).map_err(TrustError::rephrase)
     }
 }
 

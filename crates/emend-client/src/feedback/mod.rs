@@ -56,12 +56,6 @@ impl CallError {
         self.0.code
     }
 
-    /// Whether a correction that was submitted may be stored although the call failed: there was no answer in time. It is
-    /// stored once if it is submitted again with the same request id ([`Submission::request_id`]).
-    pub fn may_be_stored(&self) -> bool {
-        self.code() == Code::DeadlineExceeded
-    }
-
     /// A stable reason in `UPPER_SNAKE_CASE`, if the server gave one.
     pub fn reason(&self) -> Option<&str> {
         self.0.reason.as_deref()
