@@ -1,11 +1,6 @@
 //! Environment variables that look like ours but are not: a typo would otherwise go unnoticed.
 
-use std::{collections::BTreeSet, env, fmt};
-
-use clap::{
-    Arg, Command,
-    error::{ContextKind, ContextValue},
-};
+use std::{collections::BTreeSet, fmt};
 
 use super::nearest;
 
@@ -53,64 +48,9 @@ pub(super) fn unknown<'a>(
     unknown
 }
 
-/// The error, with the name of the environment variable that an invalid value came from: nobody sees it on the command line.
-pub(super) fn naming_variable(mut error: clap::Error, command: &Command) -> clap::Error {
-    if let Some(name) = variable_of(&error, command) {
-        let tip = format!("the environment variable {name} has this value").into();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-    }
-    error
-}
-
-/// The variable of the argument that the error is about, if it has the invalid value.
-fn variable_of(error: &clap::Error, command: &Command) -> Option<String> {
-    let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) = (
-        error.get(ContextKind::InvalidArg),
-        error.get(ContextKind::InvalidValue),
-    ) else {
-        return None;
-    };
-    let is_source = |arg: &&Arg| {
-        arg.to_string() == *argument
-            && arg
-                .get_env()
-                .and_then(env::var_os)
-                .is_some_and(|set| set == value.as_str())
-    };
-    let own = command.get_arguments().find(is_source).and_then(Arg::get_env);
-    own.map(|name| name.to_string_lossy().into_owned()).or_else(|| {
-        command
-            .get_subcommands()
-            .find_map(|subcommand| variable_of(error, subcommand))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_invalid_value_names_the_variable_that_it_came_from() {
-        // Cargo sets it for tests.
-        let number = Arg::new("number")
-            .long("number")
-            .env("CARGO_PKG_NAME")
-            .value_parser(clap::value_parser!(u8));
-        let command = Command::new("program").subcommand(Command::new("part").arg(number));
-        let refused = |arguments: &[&str]| {
-            let error = command
-                .clone()
-                .try_get_matches_from(["program", "part"].iter().chain(arguments))
-                .unwrap_err();
-            naming_variable(error, &command).to_string()
-        };
-        assert!(
-            refused(&[]).contains("the environment variable CARGO_PKG_NAME has this value"),
-            "{}",
-            refused(&[])
-        );
-        assert!(!refused(&["--number=x"]).contains("CARGO_PKG_NAME"));
-    }
 
     #[test]
     fn an_unknown_variable_is_reported_with_the_most_similar_known_one() {

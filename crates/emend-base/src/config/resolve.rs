@@ -20,7 +20,6 @@ use clap::{
 use super::{
     ABOUT_CONFIG,
     early_exit::EarlyExit,
-    environment::naming_variable,
     file::{self, Entry},
     nearest, scope,
 };
@@ -108,7 +107,6 @@ fn with_usage_of_arguments(
     command: Command,
     arguments: Vec<OsString>,
 ) -> clap::Error {
-    error = naming_variable(error, &command);
     let bare = without_variables(command).try_get_matches_from(arguments);
     if error.get(ContextKind::Usage).is_some()
         && let Err(bare) = bare
@@ -174,7 +172,7 @@ pub(super) fn resolve(
     let matches = command
         .clone()
         .try_get_matches_from(all)
-        .map_err(|error| refusal(naming_variable(error, &command), &args, path.as_deref()))?;
+        .map_err(|error| refusal(error, &args, path.as_deref()))?;
     let scoped = scope(&matches, within).unwrap_or(&matches);
     let settings = args
         .iter()

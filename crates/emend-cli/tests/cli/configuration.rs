@@ -158,18 +158,6 @@ async fn emend_up_takes_its_settings_from_a_file() {
         "{exposed:?}"
     );
 
-    let by_variable = command()
-        .args(["nodes"])
-        .env("EMEND_TIMEOUT", "soon")
-        .output()
-        .await
-        .unwrap();
-    let refused = String::from_utf8_lossy(&by_variable.stderr);
-    assert!(
-        refused.contains("--timeout") && refused.contains("EMEND_TIMEOUT has this value"),
-        "{refused}"
-    );
-
     fs::write(&file, "data-dirs = 'x'").unwrap();
     let refused = run(&["up", "--config", &file]).await;
     assert!(
