@@ -475,7 +475,7 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
         refused.stderr.contains("interpret.md: {{day}} is no variable"),
         "{refused:?}"
     );
-    for (target, version) in [("NEW", "version 2"), ("Interpret", "version 1")] {
+    for (target, version) in [("NEW", "version 2"), ("Interpret", "version 2")] {
         let shown = up.shows(&["show", target]).await;
         assert!(shown.contains(version), "{shown}");
     }

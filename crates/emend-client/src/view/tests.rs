@@ -416,7 +416,7 @@ fn a_users_own_synonyms_add_to_everybodys() {
 }
 
 #[test]
-fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt() {
+fn the_examples_for_a_target_are_found_by_any_spelling_of_it_and_go_below_a_prompt() {
     use emend_core::{Example, FeedbackId, FewShotSet, Language, RatedId, outputs::render};
 
     let (mut publisher, view) = view();
@@ -444,7 +444,8 @@ fn the_examples_for_a_target_are_those_of_its_exact_name_and_go_below_a_prompt()
     };
     publisher.apply([fact(Some(value), 1)], Revision(1));
     assert_eq!(*view.few_shot_set(&namespace(), "INTERPRET"), set);
-    let none = view.few_shot_set(&namespace(), "interpret");
+    assert_eq!(*view.few_shot_set(&namespace(), "interpret"), set);
+    let none = view.few_shot_set(&namespace(), "SUMMARIZE_DAILY");
     assert_eq!(render("prompt", &none, none.language), "prompt");
     publisher.apply([fact(None, 2)], Revision(2));
     assert!(view.few_shot_set(&namespace(), "INTERPRET").is_empty());

@@ -50,7 +50,7 @@ enum Action {
     List(rules::ListArgs),
     /// List the domains that are blocked, and why
     Blocked(rules::BlockedArgs),
-    /// Show whether a host is blocked or how far it is trusted in the namespace, and why
+    /// Show whether a host is blocked or how far it is trusted, and why
     Check {
         /// The host, for example www.example.org
         host: String,

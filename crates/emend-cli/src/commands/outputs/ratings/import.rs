@@ -53,7 +53,7 @@ pub(super) struct Args {
     /// The target of lines that name none
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// The reporter of lines that name none
+    /// The person or agent who says it, where a line names none
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     reporter: String,
     /// What to do with bad lines
