@@ -82,7 +82,7 @@ both_databases! {
         for tuning in TUNINGS {
             let foreseen = preview(system, tuning, &[]).await;
             let searched = preview(system, tuning, &["--node", &address]).await;
-            assert_eq!((&foreseen["queries"], &searched["queries"]), (&16.into(), &16.into()));
+            assert_eq!((&foreseen["queries"], &searched["queries"]), (&18.into(), &18.into()));
             let (foreseen, searched) = (changed(&foreseen), changed(&searched));
             for (text, hits) in &found {
                 let count = searched.get(text).map_or(*hits, |search| search["foundAfter"].as_array().unwrap().len());
