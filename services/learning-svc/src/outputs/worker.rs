@@ -100,7 +100,8 @@ impl Outputs {
                 Ok(false)
             }
             // Somebody else was faster, or the prompt changed.
-            Err(Error::FailedPrecondition { .. } | Error::Aborted { .. }) => Ok(false),
+            Err(Error::FailedPrecondition { reason, .. }) if reason != "GENERATOR_REFUSED" => Ok(false),
+            Err(Error::Aborted { .. }) => Ok(false),
             Err(error) => {
                 let failures = match failing.0.get(&target) {
                     Some(Rest::Until(failures, _)) => *failures,

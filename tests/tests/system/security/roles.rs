@@ -117,7 +117,7 @@ fn guides_name_the_role_that_each_call_needs() {
             shown.insert(call.to_owned());
         }
     }
-    for call in ["SubmitFeedback", "Subscribe"] {
+    for call in ["UpsertEvidence", "SubmitFeedback", "Subscribe"] {
         assert!(shown.contains(call), "no guide says who may call {call}");
     }
 }
