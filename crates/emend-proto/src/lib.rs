@@ -2,6 +2,20 @@
 //! messages with values left encoded ([`wire`], [`frame`]), so that a server encodes each batch once and a node keeps
 //! every value's bytes exactly as stored, even of kinds it does not know.
 
+/// What a caller may do, answered by every server.
+pub mod access {
+    /// Version 1.
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        reason = "generated from documented protos"
+    )]
+    pub mod v1 {
+        include!("generated/emend.access.v1.rs");
+    }
+}
+
 /// Shared by the services: resources and corrections.
 pub mod common {
     /// Version 1.
@@ -47,6 +61,23 @@ pub mod learning {
     )]
     pub mod encoded {
         include!("generated/emend.learning.v1.SubscriptionService.rs");
+    }
+}
+
+/// What an edge answers.
+pub mod edge {
+    /// The encoded `google.protobuf.FileDescriptorSet` of its protos, for server reflection.
+    pub const DESCRIPTOR_SET: &[u8] = include_bytes!("generated/edge_descriptors.bin");
+
+    /// Version 1.
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        reason = "generated from documented protos"
+    )]
+    pub mod v1 {
+        include!("generated/emend.edge.v1.rs");
     }
 }
 

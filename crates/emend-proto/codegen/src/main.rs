@@ -1,7 +1,9 @@
-//! Generates the code of `emend-proto` from the protos, without `protoc`: protox → descriptor set → tonic and prost code.
+//! Generates the code of `emend-proto`, and the classes of the Python package, from the protos, without `protoc`: protox → descriptor set → tonic and prost code.
 //!
 //! `cargo xtask proto` runs it; `cargo xtask lint` runs it into a directory of its own and compares. So building Emend
 //! needs none of these packages.
+
+mod python;
 
 use std::{env, fs, path::Path};
 
@@ -10,6 +12,7 @@ use prost::Message as _;
 use tonic_prost_build::{Config, manual};
 
 const PROTOS: &[&str] = &[
+    "emend/access/v1/access_service.proto",
     "emend/common/v1/correction.proto",
     "emend/common/v1/resource.proto",
     "emend/feedback/v1/feedback_service.proto",
@@ -28,6 +31,8 @@ const PROTOS: &[&str] = &[
 
 /// What search nodes offer, which Emend's own services do not serve: not in their descriptor set.
 const SEARCH: &str = "emend/search/v1/search_service.proto";
+/// What an edge offers, which has descriptors of its own.
+const EDGE: &str = "emend/edge/v1/look_up_service.proto";
 
 /// The codec that bounds what decoding may allocate.
 const CODEC: &str = "crate::codec::BoundedCodec";
@@ -37,12 +42,33 @@ fn main() -> Result<()> {
     let (protos, out) = arguments
         .next()
         .zip(arguments.next())
-        .context("usage: emend-proto-codegen PROTOS OUT")?;
-    generate(Path::new(&protos), Path::new(&out))
+        .context("usage: emend-proto-codegen PROTOS OUT PYTHON")?;
+    let python = arguments.next();
+    let python = python.context("usage: emend-proto-codegen PROTOS OUT PYTHON")?;
+    generate(Path::new(&protos), Path::new(&out))?;
+    fs::create_dir_all(&python)?;
+    let mut all: Vec<&str> = PROTOS.to_vec();
+    all.push(SEARCH);
+    let descriptors = protox::compile(all, [&protos])?;
+    python::generate(&descriptors, Path::new(&python))
 }
 
 fn generate(protos: &Path, out: &Path) -> Result<()> {
     fs::create_dir_all(out)?;
+    // First, because what they import is written, too, and then once more below.
+    for apart in [SEARCH, EDGE] {
+        let descriptors = protox::compile([apart], [protos])?;
+        if apart == EDGE {
+            fs::write(out.join("edge_descriptors.bin"), descriptors.encode_to_vec())?;
+        }
+        let mut config = Config::new();
+        config.enable_type_names();
+        tonic_prost_build::configure()
+            .codec_path(CODEC)
+            .extern_path(".emend.common.v1", "crate::common::v1")
+            .out_dir(out)
+            .compile_fds_with_config(descriptors, config)?;
+    }
     let descriptors = protox::compile(PROTOS, [protos])?;
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
 
@@ -54,15 +80,6 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .bytes(".emend.learning.v1.Digest.hash")
         // The largest value: apart, so that a list of resources holds little for each that has another.
         .boxed(".emend.common.v1.ResourceValue.value.search_tuning")
-        .out_dir(out)
-        .compile_fds_with_config(descriptors, config)?;
-    let mut descriptors = protox::compile([SEARCH], [protos])?;
-    // The code of what it imports is there already.
-    descriptors.file.retain(|file| file.name() == SEARCH);
-    let mut config = Config::new();
-    config.enable_type_names();
-    tonic_prost_build::configure()
-        .codec_path(CODEC)
         .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
     manual::Builder::new()

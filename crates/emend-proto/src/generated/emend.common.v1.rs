@@ -11,7 +11,7 @@ pub struct ResourceKey {
     /// The look-up key, 1 to 512 characters. Accepted in any spelling, always returned in the form of the kind: for
     /// DOMAIN_RULE a domain (lower case, A-labels, no trailing dot; \*.example.org for subdomains only), for FEW_SHOT_SET,
     /// CLAIM_STATE, EDGE_LABEL, PROMPT and SEARCH_TUNING the text itself, only trimmed, at most 256 characters, for PROFILE one of its four
-    /// fields, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
+    /// fields, for NEAR_LOOKUP invocation_phrase or entity_alias, for all others a phrase (version 1: NFKC case-folded, white space folded and trimmed, NFC).
     #[prost(string, tag = "3")]
     pub key: ::prost::alloc::string::String,
     /// Distinguishes resources with the same key if the kind allows several: the forbidden choice for PROHIBITION (at most 256
@@ -47,7 +47,7 @@ pub struct ResourceValue {
     /// Exactly one is set: the one for the resource's kind.
     #[prost(
         oneof = "resource_value::Value",
-        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
+        tags = "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21"
     )]
     pub value: ::core::option::Option<resource_value::Value>,
 }
@@ -89,6 +89,9 @@ pub mod resource_value {
         /// For RESOURCE_KIND_SEARCH_TUNING.
         #[prost(message, tag = "20")]
         SearchTuning(::prost::alloc::boxed::Box<super::SearchTuningValue>),
+        /// For RESOURCE_KIND_NEAR_LOOKUP.
+        #[prost(message, tag = "21")]
+        NearLookup(super::NearLookupValue),
     }
 }
 impl ::prost::Name for ResourceValue {
@@ -242,7 +245,7 @@ pub struct FewShotExample {
     /// of good examples.
     #[prost(string, tag = "4")]
     pub corrected: ::prost::alloc::string::String,
-    /// What is wrong with the output: what those 16 ratings say, each once, most named first, at most 160. None of good examples.
+    /// What is wrong with the output: what those 16 ratings say, each once, most named first, at most 176. None of good examples.
     #[prost(string, repeated, tag = "5")]
     pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// UUID of the output, made of the target id of its ratings: equal for all of them.
@@ -438,6 +441,34 @@ impl ::prost::Name for SearchTuningValue {
         "/emend.common.v1.SearchTuningValue".into()
     }
 }
+/// How phrases that nobody corrected are answered by what was learned for similar ones. What is left out has its default; what is
+/// returned has everything.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NearLookupValue {
+    /// The confidence from which on a near answer is given, 0.0 to 1.0 in steps of 0.001. Default: 0.8.
+    #[prost(double, optional, tag = "1")]
+    pub min_confidence: ::core::option::Option<f64>,
+    /// How near answers are found. Default: LEXICAL.
+    #[prost(enumeration = "NearMethod", tag = "2")]
+    pub method: i32,
+    /// SHA-256 of the file of vectors that nodes add, 64 hexadecimal digits in lower case. A node that has other vectors or none
+    /// says so and answers by words alone. Default: empty, no vectors.
+    #[prost(string, tag = "3")]
+    pub vectors: ::prost::alloc::string::String,
+    /// Nothing is set: the defaults apply. Only proposed, never a resource.
+    #[prost(bool, tag = "4")]
+    pub cleared: bool,
+}
+impl ::prost::Name for NearLookupValue {
+    const NAME: &'static str = "NearLookupValue";
+    const PACKAGE: &'static str = "emend.common.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.common.v1.NearLookupValue".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.common.v1.NearLookupValue".into()
+    }
+}
 /// From which score on a result is of a confidence.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ConfidenceThreshold {
@@ -560,7 +591,8 @@ pub struct Actor {
     /// The authenticated client that made the call; "anonymous" if authentication is off, "system" for background work.
     #[prost(string, tag = "1")]
     pub caller: ::prost::alloc::string::String,
-    /// The person or agent on whose behalf the caller acted, as the caller asserts it; may be empty.
+    /// The person or agent on whose behalf the caller acted, as the caller asserts it: in the log, of what corrections decided, their
+    /// reporter until it is erased. May be empty.
     #[prost(string, tag = "2")]
     pub on_behalf_of: ::prost::alloc::string::String,
 }
@@ -617,6 +649,9 @@ pub enum ResourceKind {
     /// How queries of one type are searched. Key: the query type, for example HYBRID, compared byte for byte. Decided by rulings of
     /// whoever sets values (by the default policy; others' await review).
     SearchTuning = 11,
+    /// How phrases that nobody corrected are answered by what was learned for similar ones. Key: the kind that phrases are looked up
+    /// as, invocation_phrase or entity_alias. Decided by rulings of whoever sets values. Without one the defaults apply.
+    NearLookup = 12,
 }
 impl ResourceKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -637,6 +672,7 @@ impl ResourceKind {
             Self::Prompt => "RESOURCE_KIND_PROMPT",
             Self::Profile => "RESOURCE_KIND_PROFILE",
             Self::SearchTuning => "RESOURCE_KIND_SEARCH_TUNING",
+            Self::NearLookup => "RESOURCE_KIND_NEAR_LOOKUP",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -654,6 +690,7 @@ impl ResourceKind {
             "RESOURCE_KIND_PROMPT" => Some(Self::Prompt),
             "RESOURCE_KIND_PROFILE" => Some(Self::Profile),
             "RESOURCE_KIND_SEARCH_TUNING" => Some(Self::SearchTuning),
+            "RESOURCE_KIND_NEAR_LOOKUP" => Some(Self::NearLookup),
             _ => None,
         }
     }
@@ -896,6 +933,39 @@ impl ClaimDecision {
         }
     }
 }
+/// How near answers are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NearMethod {
+    /// Default: LEXICAL.
+    Unspecified = 0,
+    /// By the words and character n-grams of the phrases.
+    Lexical = 1,
+    /// Not at all: nodes give no near answers for the kind, whatever a caller asks for.
+    Off = 2,
+}
+impl NearMethod {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NEAR_METHOD_UNSPECIFIED",
+            Self::Lexical => "NEAR_METHOD_LEXICAL",
+            Self::Off => "NEAR_METHOD_OFF",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NEAR_METHOD_UNSPECIFIED" => Some(Self::Unspecified),
+            "NEAR_METHOD_LEXICAL" => Some(Self::Lexical),
+            "NEAR_METHOD_OFF" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
 /// How the two ends of an edge are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -1033,6 +1103,8 @@ pub enum Cause {
     Ruling = 9,
     /// A rating became an example, or took the place of one.
     Rating = 10,
+    /// A person's approval or rejection of a candidate was undone.
+    Undo = 11,
 }
 impl Cause {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1052,6 +1124,7 @@ impl Cause {
             Self::Erasure => "CAUSE_ERASURE",
             Self::Ruling => "CAUSE_RULING",
             Self::Rating => "CAUSE_RATING",
+            Self::Undo => "CAUSE_UNDO",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1068,6 +1141,7 @@ impl Cause {
             "CAUSE_ERASURE" => Some(Self::Erasure),
             "CAUSE_RULING" => Some(Self::Ruling),
             "CAUSE_RATING" => Some(Self::Rating),
+            "CAUSE_UNDO" => Some(Self::Undo),
             _ => None,
         }
     }
@@ -1507,10 +1581,10 @@ pub struct Rating {
     /// Which output it is about, by the application's own id, 1 to 256 characters.
     #[prost(string, tag = "3")]
     pub target_id: ::prost::alloc::string::String,
-    /// What the AI was given, 1 to 32,768 characters. Empty in feedback that was redacted.
+    /// What the AI was given, 1 to 262,144 bytes (256 KiB). Empty in feedback that was redacted.
     #[prost(string, tag = "4")]
     pub input_text: ::prost::alloc::string::String,
-    /// What it made of it, 1 to 32,768 characters. Empty in feedback that was redacted.
+    /// What it made of it, 1 to 262,144 bytes (256 KiB). Empty in feedback that was redacted.
     #[prost(string, tag = "5")]
     pub output_text: ::prost::alloc::string::String,
     /// The version of the prompt with which it was made, if known. At most 128 characters.
@@ -1520,7 +1594,7 @@ pub struct Rating {
     /// the AI is shown it with the example; what only people are to read stands in the feedback's reason.
     #[prost(string, repeated, tag = "7")]
     pub issues: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What it should have been, if known. At most 32,768 characters.
+    /// What it should have been, if known. At most 262,144 bytes (256 KiB).
     #[prost(string, tag = "8")]
     pub corrected_text: ::prost::alloc::string::String,
     /// The right judgement, for targets whose output is a judgement: EVALUATE, and those of the application's own that say so.

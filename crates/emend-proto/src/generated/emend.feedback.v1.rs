@@ -470,6 +470,13 @@ pub struct SearchRatingFilter {
     /// Only those that somebody has dealt with, or only those that nobody has. Absent: any.
     #[prost(bool, optional, tag = "4")]
     pub processed: ::core::option::Option<bool>,
+    /// Only those that count: that were not retracted, and that no newer rating of the same query by the same reporter replaces.
+    /// Default: any.
+    #[prost(bool, tag = "5")]
+    pub counting: bool,
+    /// Only those of queries with this text, whatever its case, width and spaces. At most 2,000 characters. Default: any.
+    #[prost(string, tag = "6")]
+    pub query_text: ::prost::alloc::string::String,
 }
 impl ::prost::Name for SearchRatingFilter {
     const NAME: &'static str = "SearchRatingFilter";
@@ -2142,6 +2149,9 @@ pub struct GetFeedbackStatsRequest {
     /// At most this many of the queries that were searched most; 1 to 500. Default: 10.
     #[prost(int32, tag = "6")]
     pub top_query_count: i32,
+    /// At most this many of the queries that most people rated -1; 1 to 500. Default: 10.
+    #[prost(int32, tag = "7")]
+    pub worst_query_count: i32,
 }
 impl ::prost::Name for GetFeedbackStatsRequest {
     const NAME: &'static str = "GetFeedbackStatsRequest";
@@ -2261,6 +2271,9 @@ pub struct GetFeedbackStatsResponse {
     /// What was searched most, and how often results were clicked.
     #[prost(message, optional, tag = "9")]
     pub recent: ::core::option::Option<RecentSearches>,
+    /// What most people rated -1.
+    #[prost(message, optional, tag = "10")]
+    pub worst: ::core::option::Option<WorstQueries>,
 }
 impl ::prost::Name for GetFeedbackStatsResponse {
     const NAME: &'static str = "GetFeedbackStatsResponse";
@@ -2270,6 +2283,57 @@ impl ::prost::Name for GetFeedbackStatsResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.GetFeedbackStatsResponse".into()
+    }
+}
+/// Queries by how many people rated their results -1: of all ratings of the period and type that were asked for, those that count
+/// and that nobody has dealt with. Queries that differ only in case, width or spaces are one; a query whose text is not known, or
+/// erased, is one by its id. Ratings whose personal parts are erased are left out.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorstQueries {
+    /// Those that most people rated so first; of as many the one that was rated last.
+    #[prost(message, repeated, tag = "1")]
+    pub queries: ::prost::alloc::vec::Vec<WorstQuery>,
+    /// How many further queries there are.
+    #[prost(int64, tag = "2")]
+    pub left_out_query_count: i64,
+}
+impl ::prost::Name for WorstQueries {
+    const NAME: &'static str = "WorstQueries";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.WorstQueries".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.WorstQueries".into()
+    }
+}
+/// A query whose results people rated -1.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WorstQuery {
+    /// How many people did. Whoever rated it several times counts once.
+    #[prost(int64, tag = "1")]
+    pub person_count: i64,
+    /// The id of the query that was rated last.
+    #[prost(string, tag = "2")]
+    pub query_id: ::prost::alloc::string::String,
+    /// Its text, with personal data masked; empty if it is not known, or erased.
+    #[prost(string, tag = "3")]
+    pub query_text: ::prost::alloc::string::String,
+    /// Its type, as its backend recorded it; empty if it is not known.
+    #[prost(string, tag = "4")]
+    pub query_type: ::prost::alloc::string::String,
+    /// The rating that was stored last.
+    #[prost(string, tag = "5")]
+    pub feedback_id: ::prost::alloc::string::String,
+}
+impl ::prost::Name for WorstQuery {
+    const NAME: &'static str = "WorstQuery";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.WorstQuery".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.WorstQuery".into()
     }
 }
 /// Searches whose queries are still kept: the newest 100,000 of the period and type that were asked for, by when they were
@@ -2457,7 +2521,7 @@ pub struct ListNegativeTermsResponse {
     /// The words, the one that stands out most first.
     #[prost(message, repeated, tag = "1")]
     pub terms: ::prost::alloc::vec::Vec<NegativeTerm>,
-    /// Ratings of -1 whose queries were looked at: the newest 10,000.
+    /// Queries that the newest 10,000 ratings of -1 are about.
     #[prost(int64, tag = "2")]
     pub negative_query_count: i64,
     /// All queries that were ever recorded.
@@ -2491,7 +2555,7 @@ pub struct NegativeTerm {
     /// Its TF-IDF: the share of the negative queries that have it, times ln((1 + all queries) / (1 + queries with it)).
     #[prost(double, tag = "2")]
     pub score: f64,
-    /// Ratings of -1 whose query has it.
+    /// Queries rated -1 that have it.
     #[prost(int64, tag = "3")]
     pub negative_count: i64,
     /// All queries that have it.
@@ -2526,7 +2590,8 @@ pub struct ExportFeedbackRequest {
     /// The form. Required.
     #[prost(enumeration = "ExportFormat", tag = "5")]
     pub format: i32,
-    /// Marks what was given as processed, once the next part is asked for.
+    /// Marks the ratings that gave a line as processed, once the next part is asked for. One without results gives no pair and no judgment: it
+    /// is not marked.
     #[prost(bool, tag = "6")]
     pub mark_processed: bool,
 }
@@ -2541,14 +2606,17 @@ impl ::prost::Name for ExportFeedbackRequest {
     }
 }
 /// A part of the export.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExportFeedbackResponse {
     /// Whole lines. All parts in order are the export.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
-    /// How many ratings are in it.
+    /// How many ratings gave a line of it.
     #[prost(int32, tag = "2")]
     pub rating_count: i32,
+    /// These ratings, in the order of their lines.
+    #[prost(message, repeated, tag = "3")]
+    pub ratings: ::prost::alloc::vec::Vec<ExportedRating>,
 }
 impl ::prost::Name for ExportFeedbackResponse {
     const NAME: &'static str = "ExportFeedbackResponse";
@@ -2558,6 +2626,26 @@ impl ::prost::Name for ExportFeedbackResponse {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.feedback.v1.ExportFeedbackResponse".into()
+    }
+}
+/// A rating that gave lines of an export.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExportedRating {
+    /// UUID of its feedback.
+    #[prost(string, tag = "1")]
+    pub feedback_id: ::prost::alloc::string::String,
+    /// How many lines.
+    #[prost(int32, tag = "2")]
+    pub line_count: i32,
+}
+impl ::prost::Name for ExportedRating {
+    const NAME: &'static str = "ExportedRating";
+    const PACKAGE: &'static str = "emend.feedback.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.feedback.v1.ExportedRating".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.feedback.v1.ExportedRating".into()
     }
 }
 /// Why something was not recorded.

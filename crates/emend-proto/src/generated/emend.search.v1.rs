@@ -24,7 +24,7 @@ pub struct SearchRequest {
     /// How to search, in place of what was learned for the type of the query, to try out a tuning before it is set. INVALID_ARGUMENT
     /// with what is wrong with it. Absent: as it was learned.
     #[prost(message, optional, tag = "7")]
-    pub tuning: ::core::option::Option<super::super::common::v1::SearchTuningValue>,
+    pub tuning: ::core::option::Option<crate::common::v1::SearchTuningValue>,
     /// Nobody searches: it is not recorded as a query, like whatever is only tried out or compared with. Default: false.
     #[prost(bool, tag = "8")]
     pub unrecorded: bool,
