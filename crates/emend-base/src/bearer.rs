@@ -1,4 +1,5 @@
-//! A bearer token in a file, for calling a service. Read again for each call, so a new token needs no restart.
+//! Bearer tokens for calling a service: in a file, which is read again for each call, so that a new token needs no restart; or
+//! as somebody else sent it, to be handed on.
 
 use std::{
     fs, io,
@@ -11,6 +12,48 @@ use tonic::{
 };
 
 const AUTHORIZATION: &str = "authorization";
+/// The name of the scheme, with the space behind it.
+const SCHEME: &str = "Bearer ";
+
+/// A token as a caller sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Token(MetadataValue<Ascii>);
+
+impl Token {
+    /// Of the value of an `authorization` header; `None` if that is of another scheme, or no token.
+    pub fn of_header(value: &str) -> Option<Self> {
+        let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+        if !scheme.eq_ignore_ascii_case(SCHEME) {
+            return None;
+        }
+        authorization(token.trim()).map(Self)
+    }
+
+    /// Its bytes, which are a secret.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0.as_encoded_bytes()[SCHEME.len()..]
+    }
+
+    /// Attaches it to a call.
+    pub fn authorize<T>(&self, request: &mut Request<T>) {
+        self.authorize_headers(request.metadata_mut());
+    }
+
+    /// The same, for the headers of a call.
+    pub fn authorize_headers(&self, headers: &mut MetadataMap) {
+        headers.insert(AUTHORIZATION, self.0.clone());
+    }
+}
+
+/// The value of the header with this token, which is not shown; `None` if it is no token.
+fn authorization(token: &str) -> Option<MetadataValue<Ascii>> {
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    let mut value = format!("{SCHEME}{token}").parse::<MetadataValue<Ascii>>().ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
 
 /// A file that holds one bearer token, surrounded by nothing but white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,15 +90,7 @@ impl TokenFile {
             file: self.0.clone(),
             source,
         })?;
-        let token = text.trim();
-        let value = format!("Bearer {token}").parse::<MetadataValue<Ascii>>();
-        match value {
-            Ok(mut value) if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                value.set_sensitive(true);
-                Ok(value)
-            }
-            _ => Err(TokenFileError::Invalid { file: self.0.clone() }),
-        }
+        authorization(text.trim()).ok_or_else(|| TokenFileError::Invalid { file: self.0.clone() })
     }
 
     /// Attaches the token to a call. Without one the call goes out as it is, for its server to refuse; the reason is
@@ -92,6 +127,27 @@ mod tests {
             let sent = request.metadata().get(AUTHORIZATION).unwrap();
             assert_eq!(sent.to_str().unwrap(), format!("Bearer {token}"));
             assert!(!format!("{sent:?}").contains(token));
+        }
+    }
+
+    #[test]
+    fn a_token_is_handed_on_as_it_came_and_never_shown() {
+        let token = Token::of_header("bearer one.two-3").unwrap();
+        assert_eq!(token.as_bytes(), b"one.two-3");
+        let mut request = Request::new(());
+        token.authorize(&mut request);
+        let sent = request.metadata().get(AUTHORIZATION).unwrap();
+        assert_eq!(sent.to_str().unwrap(), "Bearer one.two-3");
+        assert!(!format!("{token:?}").contains("one"));
+        for none in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Basic YTpi",
+            "Bearer a b",
+            "Bearer zwölf",
+        ] {
+            assert_eq!(Token::of_header(none), None, "{none}");
         }
     }
 

@@ -316,7 +316,11 @@ pub fn to_status(error: &Error) -> Status {
 
 /// The same status, with the same details, for one item of a batch.
 pub fn to_item_status(error: &Error) -> ItemStatus {
-    let status = to_status(error);
+    item_status(&to_status(error))
+}
+
+/// A status as that of one item of a batch.
+pub fn item_status(status: &Status) -> ItemStatus {
     let details = tonic_types::Status::decode(status.details())
         .map(|decoded| decoded.details)
         .unwrap_or_default();

@@ -14,7 +14,7 @@
 //! Feature `http-client`: [`http_client`] (asking another service for JSON, with retries and bounds).
 //!
 //! Feature `program`, which search nodes do not build: [`config`] (settings from flags, environment and file),
-//! [`telemetry`] (the log, metrics and exported traces), [`reload`] (files that change).
+//! [`telemetry`] (the log, metrics and exported traces), [`reload`] (files that change), [`lines`] (texts in a terminal).
 
 pub mod backoff;
 pub mod clock;
@@ -44,6 +44,8 @@ pub mod tls;
 
 #[cfg(feature = "program")]
 pub mod config;
+#[cfg(feature = "program")]
+pub mod lines;
 #[cfg(feature = "program")]
 pub mod reload;
 #[cfg(feature = "program")]

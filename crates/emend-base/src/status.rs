@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use emend_core::violation::FieldViolation;
 use emend_proto::common::v1::ItemStatus;
 use prost::Message as _;
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, RpcStatusExt as _, pb};
 
-use crate::error::PreconditionViolation;
+use crate::{error::PreconditionViolation, tls::is_of_other_protocol};
 
 /// A status with its details decoded. `Display` prints all of it, one line per finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,13 +56,47 @@ fn is_countable(retry_info: &[u8]) -> bool {
     })
 }
 
+/// Said of a call that the client gave up.
+pub const NO_ANSWER: &str = "no answer within the time limit";
+/// The same of a call that changes something.
+pub const NO_ANSWER_TO_CHANGE: &str =
+    "no answer within the time limit; what was to be changed may be changed all the same";
+
+/// Whether the client gave up the call when its time was up. tonic calls that CANCELLED.
+pub fn is_expired_here(status: &Status) -> bool {
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The code and the message. Of a connection that failed, tonic's message says only that there is a cause: the innermost is added.
+fn code_and_message(status: &Status) -> (Code, String) {
+    let mut innermost = std::error::Error::source(status);
+    while let Some(cause) = innermost.and_then(std::error::Error::source) {
+        innermost = Some(cause);
+    }
+    let (code, message) = (status.code(), status.message());
+    match innermost.map(ToString::to_string) {
+        _ if is_expired_here(status) => (Code::DeadlineExceeded, NO_ANSWER.to_owned()),
+        Some(cause) if is_of_other_protocol(&cause) => (Code::Unavailable, cause),
+        Some(cause) if !message.contains(&cause) => (code, format!("{message}: {cause}")),
+        _ => (code, message.to_owned()),
+    }
+}
+
 impl From<&Status> for Explained {
     fn from(status: &Status) -> Self {
         let details = details_of(status);
         let info = details.error_info();
+        let (code, message) = code_and_message(status);
         Self {
-            code: status.code(),
-            message: status.message().to_owned(),
+            code,
+            message,
             reason: info.map(|info| info.reason.clone()),
             domain: info.map(|info| info.domain.clone()),
             metadata: info
@@ -104,7 +138,10 @@ impl From<Status> for Explained {
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", code_name(self.code))?;
-        if let Some(reason) = &self.reason {
+        // The reason of some is the code's name.
+        if let Some(reason) = self.reason.as_deref()
+            && reason != code_name(self.code)
+        {
             write!(f, " ({reason})")?;
         }
         // With violated fields, the message only repeats them in one line.
@@ -199,6 +236,17 @@ mod tests {
         assert_eq!(
             explain(&Status::unavailable("connection refused")),
             "UNAVAILABLE: connection refused"
+        );
+    }
+
+    #[test]
+    fn a_call_that_the_client_gave_up_has_exceeded_its_deadline() {
+        let expired = Status::from_error(Box::new(TimeoutExpired(())));
+        assert_eq!(expired.code(), Code::Cancelled);
+        assert_eq!(explain(&expired), format!("DEADLINE_EXCEEDED: {NO_ANSWER}"));
+        assert_eq!(
+            explain(&Status::cancelled("by the server")),
+            "CANCELLED: by the server"
         );
     }
 

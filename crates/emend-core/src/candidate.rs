@@ -194,6 +194,11 @@ impl Candidate {
             && (self.hold.is_none() || ruling.approved)
     }
 
+    /// Whether one reviewer approved it, where it takes two.
+    pub fn awaits_second(&self) -> bool {
+        self.status == Status::AwaitingReview && self.reason == Some(Reason::SecondReviewer)
+    }
+
     /// Net confirmations still missing while votes may apply it; 0 if none, and where votes do not decide.
     pub fn confirmations_needed(&self) -> u32 {
         let is_by_votes = self.ruling.is_none() && self.proposal.is_none();
@@ -261,11 +266,15 @@ pub enum Reason {
     BaseChanged,
     /// A person applied it in other words.
     Edited,
+    /// The decision that made it was undone.
+    Undone,
+    /// One reviewer approved it, and another one has to.
+    SecondReviewer,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -290,6 +299,8 @@ impl Reason {
         Self::PersonDecides,
         Self::BaseChanged,
         Self::Edited,
+        Self::Undone,
+        Self::SecondReviewer,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -319,6 +330,8 @@ impl Reason {
             Self::PersonDecides => "PERSON_DECIDES",
             Self::BaseChanged => "BASE_CHANGED",
             Self::Edited => "EDITED",
+            Self::Undone => "UNDONE",
+            Self::SecondReviewer => "SECOND_REVIEWER",
         }
     }
 
@@ -356,6 +369,8 @@ impl Reason {
             Self::PersonDecides => "a person decides about it",
             Self::BaseChanged => "another version than the one that it was made for is current",
             Self::Edited => "it was applied in other words",
+            Self::Undone => "the decision that made it was undone",
+            Self::SecondReviewer => "one reviewer approved it, and another one has to",
         }
     }
 }

@@ -57,6 +57,8 @@ pub struct ContestState {
     pub versions: Versions,
     /// What is known of what the key names, where the kind's rulings need that.
     pub target: Target,
+    /// How many decisions the contest has seen: see [`Decision::counts`](crate::Decision::counts).
+    pub decisions: u64,
 }
 
 /// What is known of what a key names, where the kind's rulings need that.
@@ -114,6 +116,7 @@ impl ContestState {
             next_order: AcceptOrder::default(),
             versions: Versions::default(),
             target: Target::Known,
+            decisions: 0,
         }
     }
 

@@ -100,7 +100,7 @@ mod tests {
     }
 
     /// What clients in other languages are held against, too.
-    const VECTORS: &str = include_str!("../../../docs/stream-vectors.json");
+    const VECTORS: &str = include_str!("../../../conformance/digests.jsonl");
 
     /// The bytes that hexadecimal digits stand for.
     fn bytes(hex: &Value) -> Vec<u8> {
@@ -111,41 +111,41 @@ mod tests {
 
     #[test]
     fn the_published_vectors_hold() {
-        let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-        let text = |vector: &'_ Value, name: &str| vector[name].as_str().unwrap().to_owned();
-        let listed = vectors["items"].as_array().unwrap();
-        let texts: Vec<[String; 4]> = listed
-            .iter()
-            .map(|vector| ["namespace", "key", "qualifier", "user_id"].map(|name| text(vector, name)))
-            .collect();
-        let mut items = Vec::new();
-        for (vector, [namespace, key, qualifier, user_id]) in listed.iter().zip(&texts) {
-            let item = Item {
-                namespace,
-                kind: i32::try_from(vector["kind"].as_i64().unwrap()).unwrap(),
-                key,
-                qualifier,
-                user_id,
-                revision: vector["revision"].as_i64().unwrap(),
-                value_checksum: value_checksum(&bytes(&vector["value_bytes"])),
-            };
-            assert_eq!(
-                format!("{:016x}", item.value_checksum),
-                text(vector, "value_checksum")
-            );
-            assert_eq!(item.hashed(), bytes(&vector["hashed_bytes"]), "{vector}");
-            assert_eq!(format!("{:032x}", item.hash()), text(vector, "hash"));
-            items.push(item);
-        }
-        for vector in vectors["groups"].as_array().unwrap() {
+        let mut lines = 0;
+        for line in VECTORS.lines() {
+            let vector: Value = serde_json::from_str(line).unwrap();
+            let (listed, answer) = (&vector["input"]["items"], &vector["answer"]);
             let mut digest = Digest::default();
-            for place in vector["items"].as_array().unwrap() {
-                digest.add(&items[usize::try_from(place.as_u64().unwrap()).unwrap()]);
+            for (listed, told) in listed
+                .as_array()
+                .unwrap()
+                .iter()
+                .zip(answer["items"].as_array().unwrap())
+            {
+                let text = |name: &str| listed[name].as_str().unwrap();
+                let stated = || u64::from_str_radix(text("value_checksum"), 16).unwrap();
+                let item = Item {
+                    namespace: text("namespace"),
+                    kind: i32::try_from(listed["kind"].as_i64().unwrap()).unwrap(),
+                    key: text("key"),
+                    qualifier: text("qualifier"),
+                    user_id: text("user_id"),
+                    revision: text("revision").parse().unwrap(),
+                    value_checksum: listed
+                        .get("value_bytes")
+                        .map_or_else(stated, |value| value_checksum(&bytes(value))),
+                };
+                let checksum = format!("{:016x}", item.value_checksum);
+                assert_eq!(told["value_checksum"], checksum, "{line}");
+                assert_eq!(item.hashed(), bytes(&told["hashed_bytes"]), "{line}");
+                assert_eq!(told["hash"], format!("{:032x}", item.hash()), "{line}");
+                digest.add(&item);
             }
-            assert_eq!(digest.count, vector["count"].as_i64().unwrap(), "{vector}");
-            assert_eq!(digest.bytes().to_vec(), bytes(&vector["hash"]), "{vector}");
+            assert_eq!(digest.count, answer["count"].as_i64().unwrap(), "{line}");
+            assert_eq!(digest.bytes().to_vec(), bytes(&answer["hash"]), "{line}");
+            lines += 1;
         }
-        assert!(items.len() > 5);
+        assert!(lines > 5);
     }
 
     proptest! {

@@ -97,13 +97,13 @@ text_id!(
 );
 
 text_id!(
-    /// A search node: 1 to 128 characters of `[A-Za-z0-9._-]`.
+    /// A search node: 1 to 128 characters of `[A-Za-z0-9._:-]`.
     NodeId,
     |raw| {
-        if (1..=128).contains(&raw.len()) && raw.bytes().all(is_token) {
+        if (1..=128).contains(&raw.len()) && raw.bytes().all(|c| is_token(c) || c == b':') {
             Ok(raw.to_owned())
         } else {
-            Err(Invalid::new("must be 1 to 128 characters of [A-Za-z0-9._-]"))
+            Err(Invalid::new("must be 1 to 128 characters of [A-Za-z0-9._:-]"))
         }
     }
 );

@@ -21,7 +21,8 @@
 //! 14. [`contest`]: everything proposed for one key.
 //! 15. [`correction`]: what people say is wrong and what they propose instead.
 //! 16. [`mod@decide`]: what follows from an event in a contest.
-//! 17. [`digest`]: whether two parties hold the same resources. [`lookup`]: what a node answers. [`standing`]: what has become
+//! 17. [`generalise`]: what a phrase that nobody corrected probably means, by what was learned for similar ones.
+//!     [`digest`]: whether two parties hold the same resources. [`lookup`]: what a node answers. [`standing`]: what has become
 //!     of a correction since it was evaluated.
 
 pub mod ballots;
@@ -31,6 +32,7 @@ pub mod correction;
 pub mod decide;
 pub mod digest;
 pub mod evidence;
+pub mod generalise;
 pub mod ids;
 pub mod kinds;
 pub mod lookup;
@@ -53,7 +55,9 @@ pub use ballots::{Ballot, Ballots};
 pub use candidate::{Candidate, Hold, Origin, Reason, Ruling, Status, TakenBack};
 pub use contest::{ContestState, Target};
 pub use correction::{Correction, Proposal, Scope};
-pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
+pub use decide::{
+    Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, UndoableDecision, decide,
+};
 pub use digest::Digest;
 pub use evidence::{
     DomainDecision, DomainPattern, DomainRule, DomainRuleValue, EdgeRelation, Layer, TrustLevel, WorkId,
@@ -63,7 +67,8 @@ pub use ids::{
     NodeId, OperationId, QueryId, ReporterId, RequestId, Revision, UserId,
 };
 pub use kinds::{
-    ClaimState, EdgeLabel, Kind, Learned, ProfileEntry, Prompt, Relation, Rule, SearchTuning, Synonym,
+    ClaimState, EdgeLabel, Kind, Learned, NearLookup, NearMethod, ProfileEntry, Prompt, Relation, Rule,
+    SearchTuning, Synonym,
 };
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};
 pub use outcome::{Outcome, OutcomeState};

@@ -29,6 +29,8 @@ pub struct Policy {
     pub max_value_bytes: u32,
     /// Corrections put nothing into force until this is taken back; people still may.
     pub frozen: bool,
+    /// How many reviewers have to approve what a person applies, 1 or 2. One is enough for what is one user's own.
+    pub reviewers_needed: u32,
     /// For kinds that are decided by votes.
     pub votes: VotesPolicy,
     /// For kinds that are decided by rulings.
@@ -93,6 +95,7 @@ impl Policy {
             max_resources: 2_000_000,
             max_value_bytes: 512 * 1024,
             frozen: false,
+            reviewers_needed: 1,
             votes: VotesPolicy {
                 risk: match kind.rules().rule {
                     Rule::Votes { default_risk } => default_risk,
@@ -136,6 +139,7 @@ impl Policy {
         let votes = &self.votes;
         within("threshold", votes.threshold.into(), 1, 1_000);
         within("max_derived_voters", votes.max_derived_voters.into(), 1, 1_000);
+        within("reviewers_needed", self.reviewers_needed.into(), 1, 2);
         within("max_resources", self.max_resources, 1, 2_000_000);
         within("max_value_bytes", self.max_value_bytes.into(), 1, 512 * 1024);
         within(
@@ -162,6 +166,11 @@ impl Policy {
         } else {
             self.votes.risk
         }
+    }
+
+    /// Whether two reviewers have to approve in one contest. What is one user's own harms nobody else.
+    pub fn needs_two(&self, user_scoped: bool) -> bool {
+        self.reviewers_needed > 1 && !user_scoped
     }
 
     /// The net confirmations required at this risk. For HIGH the threshold is for display only: votes never apply it.
@@ -200,6 +209,7 @@ mod tests {
     fn every_broken_bound_is_named() {
         let mut policy = Policy::default_for(Kind::InvocationPhrase);
         policy.max_resources = 0;
+        policy.reviewers_needed = 3;
         policy.max_value_bytes = 0;
         policy.votes = VotesPolicy {
             threshold: 0,
@@ -214,6 +224,6 @@ mod tests {
             max_text_chars: 99,
             ..policy.window
         };
-        assert_eq!(policy.validate().unwrap_err().into_vec().len(), 9);
+        assert_eq!(policy.validate().unwrap_err().into_vec().len(), 10);
     }
 }

@@ -281,7 +281,7 @@ fn script(c: char) -> Script {
 }
 
 /// Cuts a text to its first `max` characters.
-pub(crate) fn cut(text: &mut String, max: usize) {
+pub fn cut(text: &mut String, max: usize) {
     if let Some((end, _)) = text.char_indices().nth(max) {
         text.truncate(end);
     }

@@ -6,5 +6,6 @@
 
 pub mod citations;
 pub mod evaluate;
+pub mod generalise;
 pub mod replay;
 pub mod svg;

@@ -124,7 +124,12 @@ impl AdminListener {
     /// Serves in `lifecycle`.
     pub fn serve(self, admin: Admin, lifecycle: &Lifecycle) {
         tracing::info!(address = %self.address, "metrics and readiness are served over HTTP");
-        let accepting = plain_http::accept(self.listener, admin.routes(), lifecycle.clone());
+        let accepting = plain_http::accept(
+            self.listener,
+            admin.routes(),
+            plain_http::Bounds::default(),
+            lifecycle.clone(),
+        );
         lifecycle.spawn("serve operators", accepting);
     }
 }
@@ -371,7 +376,13 @@ mod tests {
         let mut greedy = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, peer) = listener.accept().await.unwrap();
         let routes = admin(&Readiness::new()).routes();
-        let serving = serve(stream, peer, routes, Lifecycle::new());
+        let serving = serve(
+            stream,
+            peer,
+            routes,
+            plain_http::Bounds::default(),
+            Lifecycle::new(),
+        );
         let asking = async {
             // Send as much as the server accepts, until it is gone.
             while greedy

@@ -2,10 +2,11 @@
 //! descriptors, their rows of roles ([`auth::Rule`]) and what their messages name ([`auth::Addresses`]).
 //!
 //! Each module builds only on those before it:
-//! * [`methods`], [`caller`], [`health`], [`fair_queue`] and [`fair_semaphore`] (bounds that no single client can exhaust),
+//! * [`network`], [`origin`], [`methods`], [`caller`], [`health`], [`fair_queue`] and [`fair_semaphore`] (bounds that no single client can exhaust),
 //!   [`graceful_close`], [`refused`].
 //! * [`tls`]: the server's side of connections over TLS.
 //! * [`auth`]: who calls, and who may do what.
+//! * [`access_service`]: tells callers what they may do.
 //! * [`metrics`]: what a server counts.
 //! * [`listen`] and [`server`]: a gRPC server as a function of its listener and its lifecycle. Accepting, admission,
 //!   deadlines, and how connections end.
@@ -19,6 +20,7 @@
 //! silent client delays every stop until the hard deadline; without the graceful close, a client that is still sending
 //! loses the end of an answer. Fair shares stay because a cap for each caller lets a few callers together take everything.
 
+mod access_service;
 pub mod admin;
 pub mod auth;
 pub mod caller;
@@ -29,9 +31,12 @@ pub mod fuzzing;
 mod graceful_close;
 pub mod group_queue;
 pub mod health;
+pub mod hosts;
 pub mod listen;
 mod methods;
 pub mod metrics;
+pub mod network;
+pub mod origin;
 pub mod plain_http;
 pub mod probe;
 mod refused;

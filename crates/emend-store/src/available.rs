@@ -8,7 +8,7 @@ use emend_base::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::StoreError;
+use crate::{DatabaseUrl, StoreError};
 
 /// How long start-up waits for the database by default.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -19,6 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// serving yet. Any other error, such as a wrong password, a missing database or an untrusted certificate, is returned
 /// at once, because waiting does not fix it.
 pub async fn once_available<T, F>(
+    database: &DatabaseUrl,
     patience: Duration,
     entropy: &Entropy,
     mut open: impl FnMut() -> F,
@@ -41,7 +42,7 @@ where
         if Instant::now() + pause > until {
             return Err(error);
         }
-        tracing::warn!(%error, ?pause, "the database is unavailable; trying again");
+        tracing::warn!(%database, %error, ?pause, "the database is unavailable; trying again");
         sleep(pause).await;
     }
 }
@@ -71,11 +72,16 @@ mod tests {
         answer: impl Fn(u32) -> Result<(), StoreError>,
     ) -> (u32, Duration, Result<(), StoreError>) {
         let (tries, begun) = (Cell::new(0), Instant::now());
-        let outcome = once_available(PATIENCE, &Entropy::seeded(1), || {
-            tries.set(tries.get() + 1);
-            let answer = answer(tries.get());
-            async { answer }
-        })
+        let outcome = once_available(
+            &DatabaseUrl::sqlite("x.db"),
+            PATIENCE,
+            &Entropy::seeded(1),
+            || {
+                tries.set(tries.get() + 1);
+                let answer = answer(tries.get());
+                async { answer }
+            },
+        )
         .await;
         (tries.get(), begun.elapsed(), outcome)
     }

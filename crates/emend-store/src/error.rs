@@ -29,27 +29,27 @@ const PAUSE: BackoffConfig = BackoffConfig {
 /// What calls that a database away or full has failed say in the log: many say the same.
 static LOGGED: Sparse = Sparse::new(1, Duration::from_secs(1));
 
-/// Why a store operation failed.
+/// Why a store operation failed. What sqlx says is in the message, and not said again as its source.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another transaction won (serialization failure, deadlock, busy): the whole use case may be retried.
     #[error("conflict with another transaction: {0}")]
-    Conflict(#[source] sqlx::Error),
+    Conflict(sqlx::Error),
     /// The database can't be reached or is not serving now.
     #[error("the database is unavailable: {0}")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(sqlx::Error),
     /// The database has no space left.
     #[error("the database is full: {0}")]
-    Full(#[source] sqlx::Error),
+    Full(sqlx::Error),
     /// A scan took too long, or too many scans are running, at the expense of others.
     #[error("the query would scan too many rows: {0}")]
-    TooMuch(#[source] sqlx::Error),
+    TooMuch(sqlx::Error),
     /// A stored row is invalid.
     #[error(transparent)]
     Corrupt(CorruptRow),
     /// Any other error, which is a defect, or damage.
     #[error("{}", unexpected(.0))]
-    Sqlx(#[source] sqlx::Error),
+    Sqlx(sqlx::Error),
 }
 
 /// An invalid stored row: rows are parsed, not trusted.
@@ -226,8 +226,7 @@ impl StoreError {
     /// too, because new ones will be accepted.
     pub fn reaching(error: sqlx::Error) -> Self {
         let code = error.as_database_error().and_then(DatabaseError::code);
-        // invalid_authorization_specification, invalid_password
-        if code.is_some_and(|code| code.starts_with("28")) {
+        if code.is_some_and(|code| is_of_credentials(&code)) {
             Reason::Unavailable.count();
             return Self::Unavailable(error);
         }
@@ -339,11 +338,23 @@ fn sqlite_class(code: i32) -> ErrorClass {
 
 /// What an error says that is none of the others.
 fn unexpected(error: &sqlx::Error) -> String {
+    let database = error.as_database_error();
+    let refused = database.filter(|error| error.code().is_some_and(|code| is_of_credentials(&code)));
     if is_damaged(error) {
         format!("the database file is damaged; restore the newest sound backup: {error}")
+    } else if let Some(refused) = refused {
+        format!(
+            "the database does not accept the user and password of its URL: {}",
+            refused.message()
+        )
     } else {
         format!("unexpected database error: {error}")
     }
+}
+
+/// Whether PostgreSQL rejected the credentials: `invalid_authorization_specification`, `invalid_password`.
+fn is_of_credentials(code: &str) -> bool {
+    code == "28000" || code == "28P01"
 }
 
 /// Whether a SQLite file can't be read as one.

@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use crate::lines::{all_wrapped, width_of_standard_error};
+
 /// The output after which a program exits.
 #[derive(Debug)]
 pub enum EarlyExit {
@@ -21,11 +23,19 @@ impl EarlyExit {
     pub fn print(&self) -> ExitCode {
         // If writing fails, nobody can be told.
         let _ = match self {
+            // What fits is printed in clap's colours.
+            Self::Clap(error) if error.use_stderr() => {
+                match all_wrapped(&error.to_string(), width_of_standard_error()) {
+                    text if text == error.to_string() => error.print(),
+                    text => io::stderr().write_all(text.as_bytes()),
+                }
+            }
             Self::Clap(error) => error.print(),
             Self::Output(text) => io::stdout().write_all(text.as_bytes()),
-            Self::Invalid(complaints) => complaints
-                .iter()
-                .try_for_each(|complaint| writeln!(io::stderr(), "error: {complaint}")),
+            Self::Invalid(complaints) => complaints.iter().try_for_each(|complaint| {
+                let line = format!("error: {complaint}");
+                writeln!(io::stderr(), "{}", all_wrapped(&line, width_of_standard_error()))
+            }),
         };
         if self.is_error() {
             ExitCode::from(2)

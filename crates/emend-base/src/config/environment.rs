@@ -1,6 +1,11 @@
 //! Environment variables that look like ours but are not: a typo would otherwise go unnoticed.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, env, fmt};
+
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ContextValue},
+};
 
 use super::nearest;
 
@@ -48,9 +53,81 @@ pub(super) fn unknown<'a>(
     unknown
 }
 
+/// The error, with the name of the environment variable that an invalid value came from: nobody sees it on the command line.
+pub(super) fn naming_variable(mut error: clap::Error, command: &Command) -> clap::Error {
+    if let Some(name) = variable_of(&error, command) {
+        let tip = format!("the environment variable {name} has this value").into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+/// The variable of the argument that the error is about, if it has the invalid value.
+pub(super) fn variable_of(error: &clap::Error, command: &Command) -> Option<String> {
+    let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) = (
+        error.get(ContextKind::InvalidArg),
+        error.get(ContextKind::InvalidValue),
+    ) else {
+        return None;
+    };
+    // clap panics where it has to show an argument of a command that is not built.
+    let mut built = command.clone();
+    built.build();
+    source(&built, argument, value)
+}
+
+/// The variable with this value whose argument is shown so, in a command or its subcommands.
+fn source(built: &Command, argument: &str, value: &str) -> Option<String> {
+    let own = built
+        .get_arguments()
+        .find(|arg| has_value(arg, value) && arg.to_string() == argument)
+        .and_then(Arg::get_env)
+        .map(|name| name.to_string_lossy().into_owned());
+    own.or_else(|| {
+        built
+            .get_subcommands()
+            .find_map(|subcommand| source(subcommand, argument, value))
+    })
+}
+
+/// Whether the argument's variable has this value, or it is one of those that the variable lists.
+fn has_value(arg: &Arg, value: &str) -> bool {
+    let set = arg.get_env().and_then(env::var_os);
+    set.is_some_and(|set| match (set.to_str(), arg.get_value_delimiter()) {
+        (Some(set), Some(delimiter)) => set.split(delimiter).any(|part| part == value),
+        _ => set == value,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_invalid_value_names_the_variable_that_it_came_from() {
+        // Cargo sets it for tests.
+        let number = Arg::new("number")
+            .long("number")
+            .env("CARGO_PKG_NAME")
+            .value_parser(clap::value_parser!(u8));
+        let command = Command::new("program").subcommand(Command::new("part").arg(number));
+        // As the command has it: an argument that can't be shown before it is built.
+        let words = Arg::new("words").num_args(0..).trailing_var_arg(true);
+        let command = command.subcommand(Command::new("other").arg(words));
+        let refused = |arguments: &[&str]| {
+            let error = command
+                .clone()
+                .try_get_matches_from(["program", "part"].iter().chain(arguments))
+                .unwrap_err();
+            naming_variable(error, &command).to_string()
+        };
+        assert!(
+            refused(&[]).contains("the environment variable CARGO_PKG_NAME has this value"),
+            "{}",
+            refused(&[])
+        );
+        assert!(!refused(&["--number=x"]).contains("CARGO_PKG_NAME"));
+    }
 
     #[test]
     fn an_unknown_variable_is_reported_with_the_most_similar_known_one() {

@@ -20,6 +20,8 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{ArgMatches, parser::ValueSource};
 
+use crate::lines::all_wrapped;
+
 pub use early_exit::EarlyExit;
 pub use environment::{KNOWN_ELSEWHERE, Unknown};
 pub use reference::{reference, variables};
@@ -45,6 +47,9 @@ pub struct ConfigArgs {
     #[arg(long, conflicts_with_all = ["print_config", "check_config"])]
     pub probe: bool,
 }
+
+/// The longest line of what `--check-config` says of valid settings.
+const VERDICT_WIDTH: usize = 80;
 
 /// The arguments that are not settings.
 const ABOUT_CONFIG: [&str; 4] = ["config", "print-config", "check-config", "probe"];
@@ -74,10 +79,9 @@ impl Notes {
             verdict.extend(["warning: ", &unknown.to_string(), "\n"]);
         }
         verdict.push_str(
-            "not checked: whether the database and other services answer and accept the credentials, and whether the \
-             addresses are free\n",
+            "not checked: whether the database answers and accepts the credentials, and whether the addresses are free\n",
         );
-        verdict
+        all_wrapped(&verdict, VERDICT_WIDTH)
     }
 
     /// Logs them.

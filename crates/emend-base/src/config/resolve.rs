@@ -20,6 +20,7 @@ use clap::{
 use super::{
     ABOUT_CONFIG,
     early_exit::EarlyExit,
+    environment::{naming_variable, variable_of},
     file::{self, Entry},
     nearest, scope,
 };
@@ -107,6 +108,7 @@ fn with_usage_of_arguments(
     command: Command,
     arguments: Vec<OsString>,
 ) -> clap::Error {
+    error = naming_variable(error, &command);
     let bare = without_variables(command).try_get_matches_from(arguments);
     if error.get(ContextKind::Usage).is_some()
         && let Err(bare) = bare
@@ -172,7 +174,7 @@ pub(super) fn resolve(
     let matches = command
         .clone()
         .try_get_matches_from(all)
-        .map_err(|error| refusal(error, &args, path.as_deref()))?;
+        .map_err(|error| refusal(error, &command, &args, path.as_deref()))?;
     let scoped = scope(&matches, within).unwrap_or(&matches);
     let settings = args
         .iter()
@@ -352,14 +354,17 @@ fn reason(error: &clap::Error) -> String {
     }
 }
 
-/// clap's error, without secrets, naming the file if there is one.
-fn refusal(error: clap::Error, args: &[Arg], file: Option<&Path>) -> EarlyExit {
+/// clap's error, without secrets, naming the variable that the value came from, and the file if there is one.
+fn refusal(error: clap::Error, command: &Command, args: &[Arg], file: Option<&Path>) -> EarlyExit {
     let secret = args
         .iter()
         .find(|arg| arg.is_hide_env_values_set() && is_about_value(&error) && concerns(&error, arg));
     if let Some(secret) = secret {
-        return EarlyExit::Invalid(vec![expected(secret, &reason(&error))]);
+        let by_variable = variable_of(&error, command)
+            .map_or_else(String::new, |name| format!(" in the environment variable {name}"));
+        return EarlyExit::Invalid(vec![expected(secret, &(reason(&error) + &by_variable))]);
     }
+    let error = naming_variable(error, command);
     match file {
         Some(path) if error.use_stderr() && !is_about_value(&error) => {
             let early_exit = error.to_string();

@@ -21,6 +21,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(millis))
 }
 
+/// A duration in the words of [`duration`].
+pub fn written(span: Duration) -> String {
+    InUnits(u64::try_from(span.as_millis()).unwrap_or(u64::MAX), &SPANS).to_string()
+}
+
 /// Parses a size in bytes: a whole number and one of B, KiB, MiB, GiB, for example `64KiB`.
 pub fn size(text: &str) -> Result<u64, String> {
     parse(text, &SIZES).map_err(|wrong| match wrong {
@@ -34,11 +39,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 pub fn span(
     bounds: RangeInclusive<Duration>,
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        within(duration(text)?, &bounds, |span| {
-            InUnits(u64::try_from(span.as_millis()).unwrap_or(u64::MAX), &SPANS)
-        })
-    }
+    move |text| within(duration(text)?, &bounds, |span| written(*span))
 }
 
 /// A value parser of sizes in bytes within bounds.
@@ -123,6 +124,7 @@ mod tests {
     fn spans_of_time_and_sizes_have_a_unit() {
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(duration("2d"), Ok(Duration::from_hours(48)));
+        assert_eq!(written(Duration::from_hours(48)), "2d");
         assert_eq!(size("64KiB"), Ok(65_536));
         for bad in [
             "",

@@ -5,6 +5,8 @@ mod connection;
 pub mod model;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::{
     fmt,
@@ -15,7 +17,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
     header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, RETRY_AFTER, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -32,6 +34,18 @@ use crate::{
 
 /// How often a service may send on to another of its addresses.
 const MAX_REDIRECTS: usize = 3;
+/// Where services say in JSON what is wrong, the place that says most first.
+const MESSAGES: [&str; 9] = [
+    "/error/message",
+    "/error",
+    "/message",
+    "/detail",
+    "/detail/0/msg",
+    "/error/msg",
+    "/error/caused_by/caused_by/reason",
+    "/error/caused_by/reason",
+    "/error/reason",
+];
 /// The longest wait that a service may ask for.
 const MAX_WAIT: Duration = Duration::from_mins(2);
 /// The most bytes that are read of the answer to a request that failed.
@@ -108,6 +122,10 @@ pub struct ServiceError {
     pub message: String,
     /// What that means for the caller.
     pub kind: ErrorKind,
+    /// How long the service asks to wait before it is asked again.
+    pub after: Option<Duration>,
+    /// The JSON with which it refuses, if it is JSON: what a program reads there, in the service's own terms.
+    pub answer: Option<Box<Value>>,
 }
 
 /// What having no answer means.
@@ -119,6 +137,9 @@ pub enum ErrorKind {
     Later,
     /// It refuses the request with this status, and will again: the request, or the right to make it, is wrong.
     Refused(u16),
+    /// It answers with a page for browsers, or sends a request elsewhere that can't be sent on: the address is likely not that of
+    /// the service.
+    Misplaced,
     /// What it answers can't be used.
     Never,
 }
@@ -126,6 +147,8 @@ pub enum ErrorKind {
 /// Why an attempt failed.
 enum Attempt {
     Final(ErrorKind, String),
+    /// It is refused with this status, in these words and in this JSON.
+    Refused(StatusCode, String, Option<Box<Value>>),
     Retry {
         message: String,
         after: Option<Duration>,
@@ -201,12 +224,39 @@ impl<'a> Client<'a> {
 
     /// Gets what is at a path below the service's address, with its query.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServiceError> {
-        self.ask(Method::GET, path, Bytes::new()).await
+        self.send(Method::GET, path, None).await
     }
 
     /// Sends JSON to a path below the service's address; an empty one is the address itself.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, message: &Value) -> Result<T, ServiceError> {
-        self.ask(Method::POST, path, message.to_string().into()).await
+        self.send(Method::POST, path, Some(message)).await
+    }
+
+    /// The same with any method, with JSON or without.
+    pub async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        message: Option<&Value>,
+    ) -> Result<T, ServiceError> {
+        let body = message.map(|message| message.to_string().into());
+        let answer = self
+            .ask(&method, path, &HeaderMap::new(), body.unwrap_or_default())
+            .await?;
+        serde_json::from_slice(&answer).map_err(|error| {
+            if is_page(&answer) {
+                return self.error(ErrorKind::Misplaced, "answered a page for browsers, not JSON");
+            }
+            self.error(
+                ErrorKind::Never,
+                format!("answered something else than expected: {error}"),
+            )
+        })
+    }
+
+    /// Sends JSON with these headers to the service's address, whatever it answers with success.
+    pub async fn deliver(&self, headers: &HeaderMap, json: Bytes) -> Result<(), ServiceError> {
+        self.ask(&Method::POST, "", headers, json).await.map(drop)
     }
 
     /// That the service gave no answer that can be used.
@@ -215,21 +265,24 @@ impl<'a> Client<'a> {
             service: self.service,
             message: message.into(),
             kind,
+            after: None,
+            answer: None,
         }
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn ask(
         &self,
-        method: Method,
+        method: &Method,
         path: &str,
+        headers: &HeaderMap,
         body: Bytes,
-    ) -> Result<T, ServiceError> {
+    ) -> Result<Bytes, ServiceError> {
         let mut backoff = Backoff::new(BACKOFF, self.entropy.clone());
         let mut tried = 0;
         loop {
             self.pace().await;
             let answer = tokio::select! {
-                answer = self.attempt(&method, path, &body) => answer,
+                answer = self.attempt(method, path, headers, &body) => answer,
                 () = self.waiting.wait(self.limits.timeout) => Err(Attempt::Retry {
                     message: format!("no answer within {:?}", self.limits.timeout),
                     after: None,
@@ -237,26 +290,35 @@ impl<'a> Client<'a> {
             };
             tried += 1;
             let (message, after) = match answer {
-                Ok(answer) => {
-                    return serde_json::from_slice(&answer).map_err(|error| {
-                        self.error(
-                            ErrorKind::Never,
-                            format!("answered something else than expected: {error}"),
-                        )
+                Ok(answer) => return Ok(answer),
+                Err(Attempt::Final(kind, message)) => return Err(self.error(kind, message)),
+                Err(Attempt::Refused(status, message, answer)) => {
+                    let kind = match status {
+                        StatusCode::NOT_FOUND => ErrorKind::NotFound,
+                        status => ErrorKind::Refused(status.as_u16()),
+                    };
+                    return Err(ServiceError {
+                        answer,
+                        ..self.error(kind, message)
                     });
                 }
-                Err(Attempt::Final(kind, message)) => return Err(self.error(kind, message)),
                 Err(Attempt::Retry { message, after }) => (message, after),
             };
             if tried >= self.limits.attempts {
                 let message = format!("{message} (attempt {tried} of {tried})");
-                return Err(self.error(ErrorKind::Later, message));
+                return Err(ServiceError {
+                    after,
+                    ..self.error(ErrorKind::Later, message)
+                });
             }
             let wait = match after {
                 Some(asked) if asked > MAX_WAIT => {
                     let message =
                         format!("{message}, and asks to wait {asked:?}; at most {MAX_WAIT:?} are waited");
-                    return Err(self.error(ErrorKind::Later, message));
+                    return Err(ServiceError {
+                        after,
+                        ..self.error(ErrorKind::Later, message)
+                    });
                 }
                 Some(asked) => asked,
                 None => backoff.next(),
@@ -282,19 +344,26 @@ impl<'a> Client<'a> {
     }
 
     /// One request, and those that its answer sends on to.
-    async fn attempt(&self, method: &Method, path: &str, body: &Bytes) -> Result<Bytes, Attempt> {
+    async fn attempt(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Bytes, Attempt> {
         let mut path = self.path(path);
         for _ in 0..=MAX_REDIRECTS {
-            let (status, answer) = self.exchange(method, &path, body).await?;
+            let (status, answer) = self.exchange(method, &path, headers, body).await?;
             match answer {
                 Answer::Whole(bytes) => return Ok(bytes),
                 Answer::Elsewhere(location) if method == Method::GET => {
                     path = self.on_this_host(&location)?;
                 }
-                Answer::Elsewhere(_) => {
+                Answer::Elsewhere(location) => {
+                    let to = self.shown(&location).unwrap_or_default();
                     return Err(Attempt::Final(
-                        ErrorKind::Never,
-                        format!("answered {status}, which is not followed"),
+                        ErrorKind::Misplaced,
+                        format!("answered {status} and sends on to {to}, which is not followed"),
                     ));
                 }
             }
@@ -347,9 +416,10 @@ impl<'a> Client<'a> {
         &self,
         method: &Method,
         path: &str,
+        headers: &HeaderMap,
         body: &Bytes,
     ) -> Result<(StatusCode, Answer), Attempt> {
-        let request = self.request(method, path, body)?;
+        let request = self.request(method, path, headers, body)?;
         // The service may close what was kept just as the request is sent; then another one is used.
         while let Some(kept) = self.kept.take(self.waiting.now()).await {
             if let Ok(answer) = self.exchange_over(kept, request.clone()).await {
@@ -380,7 +450,13 @@ impl<'a> Client<'a> {
         Ok(answer)
     }
 
-    fn request(&self, method: &Method, path: &str, body: &Bytes) -> Result<Request<Full<Bytes>>, Attempt> {
+    fn request(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Request<Full<Bytes>>, Attempt> {
         let host = self.base.authority().map_or("", http::uri::Authority::as_str);
         let mut request = Request::builder()
             .method(method)
@@ -389,10 +465,13 @@ impl<'a> Client<'a> {
             // What is JSON may be called otherwise, as sets of keys are.
             .header(ACCEPT, "application/json, */*;q=0.1")
             .header(USER_AGENT, self.agent);
-        if method == Method::POST {
+        if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
         if let Key::Header(name, value) = &self.key {
+            request = request.header(name, value);
+        }
+        for (name, value) in headers {
             request = request.header(name, value);
         }
         request.body(Full::new(body.clone())).map_err(|_| {
@@ -419,17 +498,22 @@ impl<'a> Client<'a> {
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY
             );
             let body = Limited::new(response.into_body(), MAX_ERROR).collect().await;
-            let reason = body.ok().and_then(|body| self.error_text(&body.to_bytes()));
+            let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+            let answer: Option<Value> = serde_json::from_slice(&body).ok();
+            let reason = match &answer {
+                Some(json) => self.message_of(json),
+                // A page for browsers says nothing that a line has room for.
+                None if is_page(&body) => None,
+                None => self.shown(&String::from_utf8_lossy(&body)),
+            };
             let message = match reason {
                 Some(reason) => format!("answered {status}: {reason}"),
                 None => format!("answered {status}"),
             };
             return Err(if is_passing || status.is_server_error() {
                 Attempt::Retry { message, after }
-            } else if status == StatusCode::NOT_FOUND {
-                Attempt::Final(ErrorKind::NotFound, message)
             } else {
-                Attempt::Final(ErrorKind::Refused(status.as_u16()), message)
+                Attempt::Refused(status, message, answer.map(Box::new))
             });
         }
         match Limited::new(response.into_body(), self.limits.max_answer)
@@ -450,19 +534,14 @@ impl<'a> Client<'a> {
 }
 
 impl Client<'_> {
-    /// What a service says of an error, in one line and shortened: the message of its JSON, or its plain text. The key is left out,
-    /// which some services repeat.
-    fn error_text(&self, body: &[u8]) -> Option<String> {
-        let body = String::from_utf8_lossy(body);
-        let json: Option<Value> = serde_json::from_str(&body).ok();
-        let text = match &json {
-            Some(json) => ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"]
-                .iter()
-                .find_map(|place| json.pointer(place)?.as_str())?,
-            // A page for browsers says nothing that a line has room for.
-            None if body.trim_start().starts_with('<') => return None,
-            None => &body,
-        };
+    /// The message of an error as services put it into JSON, in one line and shortened.
+    pub fn message_of(&self, error: &Value) -> Option<String> {
+        let message = MESSAGES.iter().find_map(|place| error.pointer(place)?.as_str())?;
+        self.shown(message)
+    }
+
+    /// A service's own words in one line, shortened and without the key, which some services repeat; none if nothing is left.
+    pub fn shown(&self, text: &str) -> Option<String> {
         let text = match self.key.secret() {
             Some(secret) => text.replace(secret, "[key]"),
             None => text.to_owned(),
@@ -475,6 +554,11 @@ impl Client<'_> {
         }
         (!line.is_empty()).then_some(line)
     }
+}
+
+/// Whether an answer is a page for browsers.
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
 }
 
 impl Key {
@@ -508,71 +592,4 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
         .ok()?;
     // What is past is now.
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{
-        testing::{Fake, Reply, Server},
-        *,
-    };
-
-    async fn asked(replies: Vec<Reply>) -> usize {
-        let count = replies.len();
-        let replies = Mutex::new(replies.into_iter());
-        let server = Server::start(move |_| replies.lock().unwrap().next().unwrap()).await;
-        let limits = Limits {
-            timeout: Duration::from_secs(7),
-            attempts: 1,
-            interval: Duration::ZERO,
-            max_answer: 1 << 20,
-        };
-        let client = Client::new(
-            "the server",
-            server.url.parse().unwrap(),
-            Key::None,
-            limits,
-            Arc::new(Fake::new(limits.timeout, false)),
-            Entropy::seeded(1),
-            "test",
-        );
-        for _ in 0..count {
-            let answer: Value = client.post("/", &json!({})).await.unwrap();
-            assert_eq!(answer, json!("answer"));
-        }
-        server.connections()
-    }
-
-    #[tokio::test]
-    async fn a_connection_is_kept_for_the_next_request() {
-        let answer = || Reply::Json(json!("answer"));
-        assert_eq!(asked(vec![answer(), answer(), answer()]).await, 1);
-    }
-
-    #[tokio::test]
-    async fn a_connection_that_the_service_closed_meanwhile_is_replaced() {
-        let closing = || Reply::JsonThenClose(json!("answer"));
-        assert_eq!(asked(vec![closing(), closing(), closing()]).await, 3);
-    }
-
-    #[test]
-    fn retry_after_is_a_number_of_seconds_or_a_date() {
-        let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
-        for (value, seconds) in [
-            ("120", Some(120)),
-            (" 0 ", Some(0)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(7)),
-            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
-            ("soon", None),
-            ("-1", None),
-        ] {
-            assert_eq!(
-                retry_after(value, now),
-                seconds.map(Duration::from_secs),
-                "{value}"
-            );
-        }
-    }
 }

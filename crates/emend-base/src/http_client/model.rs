@@ -53,6 +53,11 @@ impl FromStr for Parameters {
 }
 
 impl Parameters {
+    /// The value of one, if it is set.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
     /// Adds them to a request, in the place of what it says by itself.
     pub fn add_to(&self, request: &mut serde_json::Map<String, Value>) {
         for (name, value) in &self.0 {

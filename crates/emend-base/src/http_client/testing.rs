@@ -18,13 +18,23 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpListener,
     task::JoinSet,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    },
 };
 
 use super::Timer;
-use crate::{Clock as _, ManualClock};
+use crate::{
+    Clock as _, ManualClock,
+    tls::{files::provider, testing::Issued},
+};
 
 /// What the server does.
 #[derive(Debug, Clone)]
@@ -57,8 +67,34 @@ pub struct Server {
 impl Server {
     /// Answers each request by its path.
     pub async fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::answering(move |request| reply(request.split(' ').nth(1).unwrap())).await
+    }
+
+    /// Answers each request by all of it: its head, an empty line and its body.
+    pub async fn answering(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::listen(None, reply).await
+    }
+
+    /// The same over TLS with this certificate, at the name `localhost`.
+    pub async fn secured(issued: &Issued, reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        let chain = CertificateDer::from_pem_slice(issued.cert.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes()).unwrap();
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![chain], key)
+            .unwrap();
+        Self::listen(Some(TlsAcceptor::from(Arc::new(config))), reply).await
+    }
+
+    async fn listen(tls: Option<TlsAcceptor>, reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap();
+        let url = match tls {
+            None => format!("http://{address}"),
+            Some(_) => format!("https://localhost:{}", address.port()),
+        };
         let asked = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(AtomicUsize::new(0));
         let (log, reply) = (asked.clone(), Arc::new(reply));
@@ -68,8 +104,17 @@ impl Server {
             let mut connections = JoinSet::new();
             while let Ok((mut stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                let (log, reply) = (log.clone(), reply.clone());
-                connections.spawn(async move { while serve(&mut stream, &log, &*reply).await {} });
+                let (log, reply, tls) = (log.clone(), reply.clone(), tls.clone());
+                connections.spawn(async move {
+                    let Some(tls) = tls else {
+                        while serve(&mut stream, &log, &*reply).await {}
+                        return;
+                    };
+                    // A client that does not trust it goes.
+                    if let Ok(mut stream) = tls.accept(stream).await {
+                        while serve(&mut stream, &log, &*reply).await {}
+                    }
+                });
             }
         });
         Self {
@@ -93,7 +138,7 @@ impl Server {
 
 /// Answers a request; returns whether there may be another one.
 async fn serve(
-    stream: &mut TcpStream,
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     log: &Mutex<Vec<String>>,
     reply: &(dyn Fn(&str) -> Reply + Send + Sync),
 ) -> bool {
@@ -115,15 +160,14 @@ async fn serve(
         }
     }
     let request = String::from_utf8(request).unwrap();
-    let path = request.split(' ').nth(1).unwrap().to_owned();
-    log.lock().unwrap().push(request);
+    log.lock().unwrap().push(request.clone());
     let answer = |status: u16, header: &str, body: &str| {
         format!(
             "HTTP/1.1 {status} X\r\n{header}content-length: {}\r\n\r\n{body}",
             body.len()
         )
     };
-    let reply = reply(&path);
+    let reply = reply(&request);
     let goes_on = matches!(reply, Reply::Json(_) | Reply::Status(..));
     let bytes = match reply {
         Reply::Json(json) | Reply::JsonThenClose(json) => answer(200, "", &json.to_string()),

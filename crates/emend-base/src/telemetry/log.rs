@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum;
+use tracing::{Level, Metadata};
 use tracing_subscriber::{
     Layer, Registry,
     filter::{FilterExt as _, LevelFilter, Targets, filter_fn},
@@ -159,9 +160,12 @@ type Lines = Box<dyn Layer<Registry> + Send + Sync>;
 pub(super) fn lines(args: &LogArgs, default_level: &str) -> Result<(Lines, LogLevel), TelemetryError> {
     let asked = args.log_level.as_deref().filter(|level| !level.is_empty());
     let (filter, level) = reload::Layer::new(filter(asked.unwrap_or(default_level))?);
-    let filter = filter_fn(|metadata| metadata.target() != span::TARGET)
-        .with_max_level_hint(LevelFilter::TRACE)
-        .and(filter);
+    // Whoever names the library wants to read it.
+    let shows_rust = asked.is_some_and(|directives| directives.contains(LIBRARY));
+    let filter =
+        filter_fn(move |metadata| metadata.target() != span::TARGET && (shows_rust || !is_in_rust(metadata)))
+            .with_max_level_hint(LevelFilter::TRACE)
+            .and(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let lines = match args.log_format {
         LogFormat::Pretty => lines
@@ -178,6 +182,16 @@ pub(super) fn lines(args: &LogArgs, default_level: &str) -> Result<(Lines, LogLe
             .boxed(),
     };
     Ok((lines, LogLevel(level)))
+}
+
+/// Where the library of assistants' protocol logs each refusal and each client as Rust writes them, with what was said.
+const IN_RUST: &str = "rmcp::service";
+/// Its name.
+const LIBRARY: &str = "rmcp";
+
+/// Whether it is nothing for operators: what refuses says it in words.
+fn is_in_rust(metadata: &Metadata<'_>) -> bool {
+    metadata.target() == IN_RUST && matches!(*metadata.level(), Level::WARN | Level::INFO)
 }
 
 fn filter(level: &str) -> Result<Targets, TelemetryError> {

@@ -4,9 +4,12 @@
 //! that is no longer allowed in is refused at its next handshake.
 
 mod client;
+mod dialer;
 pub mod files;
 mod pinned;
+mod plain;
 mod remote;
+mod secured;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trust_error;
@@ -14,8 +17,10 @@ mod trust_error;
 mod validity;
 
 pub use client::ClientTls;
+pub use dialer::{HttpConnection, connect_http1};
 pub use files::TlsError;
-pub use remote::{HttpConnection, Remote, connect_http1, why};
+pub(crate) use plain::is_of_other_protocol;
+pub use remote::{Remote, why};
 pub use trust_error::TrustError;
 #[cfg(feature = "program")]
 pub use validity::Validity;

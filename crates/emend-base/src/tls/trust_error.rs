@@ -25,6 +25,18 @@ impl TrustError {
         None
     }
 
+    /// Rephrases the error of a handshake. A server of plain HTTP/2 ends the connection at the first bytes of one.
+    pub(super) fn of_handshake(error: io::Error) -> io::Error {
+        if matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+        ) {
+            let words = "the server ended the connection during the TLS handshake; it may not use TLS at this address";
+            return io::Error::new(error.kind(), Self(words.to_owned()));
+        }
+        Self::rephrase(error)
+    }
+
     /// Rephrases rustls's error. Other errors stay as they are.
     pub(super) fn rephrase(error: io::Error) -> io::Error {
         let inner = error.get_ref();

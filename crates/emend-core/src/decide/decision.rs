@@ -1,5 +1,6 @@
 //! What follows from an event: a decision, or a refusal.
 
+use super::{Event, UndoableDecision};
 use crate::{
     candidate::{Reason, Status},
     contest::{ContestState, CurrentResource},
@@ -32,11 +33,13 @@ pub enum Cause {
     Ruling,
     /// A rating became an example, or took the place of one.
     Rating,
+    /// A person's approval or rejection of a candidate was undone.
+    Undo,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Votes,
         Self::Review,
         Self::Operator,
@@ -47,6 +50,7 @@ impl Cause {
         Self::Erasure,
         Self::Ruling,
         Self::Rating,
+        Self::Undo,
     ];
 
     /// The number on the wire and in databases.
@@ -62,6 +66,7 @@ impl Cause {
             Self::Erasure => 8,
             Self::Ruling => 9,
             Self::Rating => 10,
+            Self::Undo => 11,
         }
     }
 
@@ -116,6 +121,9 @@ pub enum Refusal {
     /// Another key, or another value of the contest, has the same id.
     #[error("this id already belongs to another candidate; change the value slightly and try again")]
     SameId,
+    /// The contest has changed since the decision that is to be undone.
+    #[error("the contest has changed since: only its last decision can be undone")]
+    NotTheLastDecision,
     /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
     /// [`MAX_SCOPES`] kinds in namespaces that hold any.
     #[error(
@@ -190,9 +198,25 @@ pub struct Decision {
     pub outcome: Option<Outcome>,
     /// The candidate that was proposed, applied or rejected; none for events that are about no single one.
     pub subject: Option<CandidateId>,
+    /// What it takes to undo it; only of a person's approval or rejection.
+    pub undoable: Option<UndoableDecision>,
 }
 
 impl Decision {
+    /// Whether it counts as one of the contest's decisions, after which no earlier one can be undone: a person made it, or the
+    /// resource, the pin or what is applied or rejected changed. That somebody proposes something else does not.
+    pub(super) fn counts(&self, event: &Event, was_pinned: bool) -> bool {
+        let decides = |status| matches!(status, Status::Applied | Status::Rejected);
+        event.is_by_person()
+            || matches!(event, Event::Erase)
+            || self.resource.is_some()
+            || self.after.pinned != was_pinned
+            || self
+                .transitions
+                .iter()
+                .any(|moved| decides(moved.to) || moved.from.is_some_and(decides))
+    }
+
     /// Records the revision that was written in the state and the outcome.
     pub fn stamp(&mut self, revision: Revision) {
         let Some(change) = &self.resource else { return };

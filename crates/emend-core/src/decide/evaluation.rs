@@ -92,15 +92,23 @@ impl<'a> Evaluation<'a> {
         });
     }
 
-    /// Changes a candidate's status and records the transition if there is one.
+    /// Whether the approval of another reviewer is missing.
+    pub(super) fn needs_second(&self, is_second: bool) -> bool {
+        !is_second && self.policy.needs_two(self.state.key.user.is_some())
+    }
+
+    /// Changes a candidate's status and records the transition if there is one. A first approval of two is one, and so is its end,
+    /// although the status may stay.
     pub(super) fn move_to(&mut self, id: CandidateId, to: Status, reason: Option<Reason>) {
         let Some(candidate) = self.state.candidate_mut(id) else {
             return;
         };
         let from = candidate.status;
+        let of_approval = from == to
+            && (candidate.reason == Some(Reason::SecondReviewer)) != (reason == Some(Reason::SecondReviewer));
         candidate.status = to;
         candidate.reason = reason;
-        if from != to {
+        if from != to || of_approval {
             self.transitions.push(Transition {
                 candidate: id,
                 from: Some(from),
@@ -213,6 +221,7 @@ impl<'a> Evaluation<'a> {
             policy_version: self.policy.version,
             outcome,
             subject: self.subject,
+            undoable: None,
         }
     }
 

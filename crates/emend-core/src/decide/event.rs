@@ -1,5 +1,6 @@
 //! What happens to a contest.
 
+use super::UndoableDecision;
 use crate::{
     ballots::Ballot,
     candidate::Origin,
@@ -58,6 +59,8 @@ pub enum Event {
         edited: Option<ResourceValue>,
         /// Why.
         reason: Option<String>,
+        /// Another reviewer approved the same value before: where it takes two, this approval decides.
+        is_second: bool,
     },
     /// A person rejects a candidate.
     Reject {
@@ -65,6 +68,11 @@ pub enum Event {
         candidate: CandidateId,
         /// Why.
         reason: String,
+    },
+    /// The last approval or rejection is undone.
+    Undo {
+        /// What that decision changed.
+        decision: Box<UndoableDecision>,
     },
     /// A person sets the value.
     Put {
@@ -119,6 +127,37 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether a person decides something by it.
+    pub fn is_by_person(&self) -> bool {
+        match self {
+            Self::Recorded { .. }
+            | Self::Retracted { .. }
+            | Self::Rated { .. }
+            | Self::RatingExcluded { .. }
+            | Self::Proposed { .. }
+            | Self::Mined { .. }
+            | Self::PolicyChanged
+            | Self::TargetArrived
+            | Self::TargetGone
+            | Self::Erase => false,
+            Self::Approve { .. }
+            | Self::Reject { .. }
+            | Self::Undo { .. }
+            | Self::Put { .. }
+            | Self::Delete { .. }
+            | Self::MakeCurrent { .. }
+            | Self::Revert { .. } => true,
+        }
+    }
+
+    /// The candidate that a person approves or rejects by it.
+    pub(super) fn reviewed(&self) -> Option<CandidateId> {
+        match self {
+            Self::Approve { candidate, .. } | Self::Reject { candidate, .. } => Some(*candidate),
+            _ => None,
+        }
+    }
+
     /// The value that it proposes, where votes decide.
     pub(super) fn proposed(&self) -> Option<&ResourceValue> {
         match self {

@@ -25,8 +25,10 @@ mod event;
 mod people;
 mod review;
 mod ruling;
+mod second;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod votes;
 mod window;
 
@@ -36,6 +38,7 @@ use self::evaluation::{Evaluation, ReportedCandidate};
 pub use self::{
     decision::{Cause, Decision, Refusal, Refused, ResourceChange, Transition},
     event::{Event, Exclusion},
+    undo::{CandidateBefore, ChangedCandidate, UndoableDecision},
 };
 use crate::{contest::ContestState, kinds::Rule, policy::Policy, resource::ResourceValue};
 
@@ -70,6 +73,8 @@ pub(crate) fn decide_by(
         (Event::Recorded { ballot, .. }, Rule::Votes { .. }) => Some(ballot),
         _ => None,
     };
+    let was_pinned = state.pinned;
+    let before = event.reviewed().map(|_| state.candidates.clone());
     let mut evaluation = Evaluation::new(state, cast, policy, now);
     let applied = match rule {
         Rule::Votes { .. } => apply_event(&mut evaluation, event),
@@ -78,7 +83,17 @@ pub(crate) fn decide_by(
         Rule::Review(rules) => review::apply_event(&mut evaluation, *rules, event),
     };
     match applied {
-        Ok(()) => Ok(evaluation.finish(rule)),
+        Ok(()) => {
+            let mut decision = evaluation.finish(rule);
+            if decision.counts(event, was_pinned) {
+                decision.after.decisions += 1;
+            }
+            if let (Some(candidate), Some(before)) = (event.reviewed(), before) {
+                let undoable = UndoableDecision::of(&decision, candidate, &before, was_pinned);
+                decision.undoable = Some(undoable);
+            }
+            Ok(decision)
+        }
         Err(refusal) => Err(Box::new(Refused {
             state: evaluation.state,
             refusal,
@@ -114,8 +129,13 @@ fn apply_event(evaluation: &mut Evaluation<'_>, event: &Event) -> Result<(), Ref
             candidate,
             edited,
             reason,
-        } => people::approve(evaluation, *candidate, edited.as_ref(), reason.as_deref())?,
+            is_second,
+        } => {
+            let edited = edited.as_ref();
+            people::approve(evaluation, *candidate, edited, reason.as_deref(), *is_second)?;
+        }
         Event::Reject { candidate, reason } => people::reject(evaluation, *candidate, reason)?,
+        Event::Undo { decision } => undo::where_votes_decide(evaluation, decision)?,
         Event::Put {
             value,
             origin,

@@ -1,7 +1,7 @@
 //! What people do where votes decide: approve, reject, put, delete, revert. A value set by a person pins its contest; a value removed by a
 //! person does not come back by votes.
 
-use super::{Cause, Evaluation, Refusal, votes};
+use super::{Cause, Evaluation, Refusal, second, votes};
 use crate::{
     candidate::{Hold, Origin, Reason, Status},
     ids::CandidateId,
@@ -14,14 +14,19 @@ pub(super) fn approve(
     id: CandidateId,
     edited: Option<&ResourceValue>,
     reason: Option<&str>,
+    is_second: bool,
 ) -> Result<(), Refusal> {
     let original = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
     let edited = edited.filter(|edited| **edited != original.value);
     if original.status == Status::Applied && edited.is_none() {
         return Err(Refusal::AlreadyApplied);
     }
+    let confirmed_edit = original.edited_from.filter(|_| original.awaits_second());
     check_kind(evaluation, edited)?;
     check_room(evaluation)?;
+    if evaluation.needs_second(is_second) {
+        return second::where_votes_decide(evaluation, id, edited, reason);
+    }
     evaluation.cause = Cause::Review;
     let applied = match edited {
         None => id,
@@ -37,6 +42,11 @@ pub(super) fn approve(
             new
         }
     };
+    if let Some(edited_from) = confirmed_edit
+        && second::waits(evaluation, edited_from)
+    {
+        evaluation.move_to(edited_from, Status::Superseded, None);
+    }
     settle(evaluation, applied, reason);
     Ok(())
 }
@@ -98,7 +108,8 @@ pub(super) fn delete(evaluation: &mut Evaluation<'_>, reason: Option<&str>) -> R
 }
 
 /// Restores the value before the revision and pins the contest. The reverted value waits for a person, whatever arrives
-/// late.
+/// late. One that only a person set, and that nobody else proposes, is withdrawn: it waits once somebody votes for it. Where a
+/// reviewer had edited it, what was proposed waits again in its place.
 pub(super) fn revert(
     evaluation: &mut Evaluation<'_>,
     restore: Option<&ResourceValue>,
@@ -115,7 +126,25 @@ pub(super) fn revert(
     {
         note(evaluation, reverted, Some(reason));
         evaluation.hold(reverted, Some(Hold::Reverted));
-        evaluation.move_to(reverted, Status::AwaitingReview, Some(Reason::Reverted));
+        let status = if is_proposed(evaluation, reverted) {
+            Status::AwaitingReview
+        } else {
+            Status::Withdrawn
+        };
+        evaluation.move_to(reverted, status, Some(Reason::Reverted));
+        let candidate = evaluation.state.candidate(reverted);
+        let edited_from = candidate.and_then(|candidate| candidate.edited_from);
+        if let Some(original) = edited_from.filter(|id| Some(*id) != restored_id)
+            && evaluation
+                .state
+                .candidate(original)
+                .map(|original| original.status)
+                == Some(Status::Superseded)
+            && is_proposed(evaluation, original)
+        {
+            evaluation.hold(original, Some(Hold::Reverted));
+            evaluation.move_to(original, Status::AwaitingReview, Some(Reason::Reverted));
+        }
     }
     match restore {
         None => evaluation.state.pinned = true,
@@ -126,6 +155,13 @@ pub(super) fn revert(
         }
     }
     Ok(())
+}
+
+/// Whether somebody else than the person who set it proposes it.
+fn is_proposed(evaluation: &Evaluation<'_>, id: CandidateId) -> bool {
+    let candidate = evaluation.state.candidate(id);
+    let was_mined = candidate.is_some_and(|candidate| candidate.origin == Origin::Mined);
+    was_mined || evaluation.tally.of(id).voters > 0
 }
 
 /// Removes the value, because the user whose own it is has been erased.
@@ -153,7 +189,7 @@ pub(super) fn note(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: Opt
 }
 
 /// A person's wording replaces that of the first reporter.
-fn set_value(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue) {
+pub(super) fn set_value(evaluation: &mut Evaluation<'_>, id: CandidateId, value: &ResourceValue) {
     if let Some(candidate) = evaluation.state.candidate_mut(id) {
         candidate.value = value.clone();
     }

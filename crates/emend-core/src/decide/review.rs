@@ -5,7 +5,7 @@
 //! for good. Risk does not matter here. Where several contests count their versions together, the state's last number is
 //! that of all of them.
 
-use super::{Cause, Evaluation, Event, Refusal, people};
+use super::{Cause, Evaluation, Event, Refusal, people, second, undo};
 use crate::{
     candidate::{Origin, Proposed, Reason, Status, Verdict},
     ids::CandidateId,
@@ -66,8 +66,19 @@ pub(super) fn apply_event(
             candidate,
             edited,
             reason,
-        } => approve(evaluation, rules, *candidate, edited.as_ref(), reason.as_deref())?,
+            is_second,
+        } => {
+            let edited = edited.as_ref();
+            approve(
+                evaluation,
+                rules,
+                *candidate,
+                (edited, reason.as_deref()),
+                *is_second,
+            )?;
+        }
         Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
+        Event::Undo { decision } => undo::where_people_review(evaluation, decision)?,
         Event::Put {
             value,
             origin,
@@ -272,8 +283,8 @@ fn approve(
     evaluation: &mut Evaluation<'_>,
     rules: ReviewRules,
     id: CandidateId,
-    edited: Option<&ResourceValue>,
-    reason: Option<&str>,
+    (edited, reason): (Option<&ResourceValue>, Option<&str>),
+    is_second: bool,
 ) -> Result<(), Refusal> {
     let kept = known(evaluation, id)?;
     check_open(evaluation, id, kept)?;
@@ -288,8 +299,20 @@ fn approve(
     if let Some(edited) = &mut edited {
         (rules.numbered)(&mut edited.learned, kept.version);
     }
-    match edited.filter(|edited| Some(edited) != original.as_ref()) {
+    let edited = edited.filter(|edited| Some(edited) != original.as_ref());
+    if evaluation.needs_second(is_second) {
+        approve_first(evaluation, rules, id, edited.as_ref(), reason);
+        return Ok(());
+    }
+    match edited {
         None => {
+            let confirmed = evaluation
+                .state
+                .candidate(id)
+                .filter(|candidate| candidate.awaits_second());
+            if let Some(edited_from) = confirmed.and_then(|candidate| candidate.edited_from) {
+                close(evaluation, edited_from, Status::Superseded, Reason::Edited);
+            }
             people::note(evaluation, id, reason);
             make_current(evaluation, id);
             close_all(evaluation, id);
@@ -304,6 +327,30 @@ fn approve(
         }
     }
     Ok(())
+}
+
+/// The first approval of two; an edited proposal waits for the second as a version of its own.
+fn approve_first(
+    evaluation: &mut Evaluation<'_>,
+    rules: ReviewRules,
+    id: CandidateId,
+    edited: Option<&ResourceValue>,
+    reason: Option<&str>,
+) {
+    let approved = match edited {
+        None => id,
+        Some(edited) => {
+            let number = evaluation.state.versions.last + 1;
+            let base = evaluation.state.versions.current;
+            let written = proposal_of(evaluation.state.id(), base, &number.to_le_bytes());
+            create(evaluation, rules, written, edited, Origin::Review, Verdict::Open);
+            if let Some(candidate) = evaluation.state.candidate_mut(written) {
+                candidate.edited_from = Some(id);
+            }
+            written
+        }
+    };
+    second::note_first(evaluation, approved, reason);
 }
 
 fn check_open(evaluation: &Evaluation<'_>, id: CandidateId, kept: Proposed) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@
 //! person approved it; it is not once it was taken back or rejected. What is in force is a function of the effective
 //! rulings alone, so the order in which they arrive does not matter. Nothing pins a contest and nothing is held back.
 
-use super::{Cause, Evaluation, Event, Refusal, people};
+use super::{Cause, Evaluation, Event, Refusal, people, second, undo};
 use crate::{
     ballots::Ballot,
     candidate::{Hold, Origin, Reason, Ruling, Status, TakenBack},
@@ -69,8 +69,19 @@ pub(super) fn apply_event(
             candidate,
             edited,
             reason,
-        } => approve(evaluation, rules, *candidate, edited.as_ref(), reason.as_deref())?,
+            is_second,
+        } => {
+            let edited = edited.as_ref();
+            approve(
+                evaluation,
+                rules,
+                *candidate,
+                (edited, reason.as_deref()),
+                *is_second,
+            )?;
+        }
         Event::Reject { candidate, reason } => reject(evaluation, *candidate, reason)?,
+        Event::Undo { decision } => undo::where_rulings_decide(evaluation, decision)?,
         Event::Put {
             value,
             origin,
@@ -218,13 +229,42 @@ fn set_taken_back(evaluation: &mut Evaluation<'_>, id: CandidateId, taken_back: 
     }
 }
 
+/// Why what was asked for is rejected where a person applied it otherwise.
+const IN_OTHER_WORDS: &str = "it was applied in other words";
+
+/// The first approval of two; an edited ruling waits, as the one that it was made of, for the second.
+fn approve_first(
+    evaluation: &mut Evaluation<'_>,
+    id: CandidateId,
+    edited: Option<&ResourceValue>,
+    reason: Option<&str>,
+) {
+    let approved = match edited {
+        None => id,
+        Some(edited) => {
+            let written = write(evaluation, edited, Origin::Review, reason);
+            let hold = evaluation.state.candidate(id).and_then(|original| original.hold);
+            if let Some(candidate) = evaluation.state.candidate_mut(written) {
+                candidate.edited_from = Some(id);
+                // A frozen policy ends by itself, and would put into force what one person alone wrote.
+                candidate.hold = hold.filter(|hold| *hold != Hold::Frozen).or(Some(Hold::HighRisk));
+                if let Some(ruling) = &mut candidate.ruling {
+                    ruling.approved = false;
+                }
+            }
+            written
+        }
+    };
+    second::note_first(evaluation, approved, reason);
+}
+
 /// Makes a ruling that waits effective at its own accept order; an edited one is the reviewer's own, made now.
 fn approve(
     evaluation: &mut Evaluation<'_>,
     rules: &RulingRules,
     id: CandidateId,
-    edited: Option<&ResourceValue>,
-    reason: Option<&str>,
+    (edited, reason): (Option<&ResourceValue>, Option<&str>),
+    is_second: bool,
 ) -> Result<(), Refusal> {
     let original = evaluation.state.candidate(id).ok_or(Refusal::UnknownCandidate)?;
     let edited = edited.filter(|edited| **edited != original.value);
@@ -244,10 +284,21 @@ fn approve(
     if edited.is_some() || original.value.learned != (rules.nothing)() {
         people::check_room(evaluation)?;
     }
+    let confirmed_edit = original.edited_from.filter(|_| original.awaits_second());
     evaluation.cause = Cause::Review;
+    if evaluation.needs_second(is_second) {
+        approve_first(evaluation, id, edited, reason);
+        return Ok(());
+    }
     people::note(evaluation, id, reason);
     match edited {
         None => {
+            if let Some(edited_from) = confirmed_edit
+                && second::waits(evaluation, edited_from)
+            {
+                people::note(evaluation, edited_from, reason.or(Some(IN_OTHER_WORDS)));
+                evaluation.move_to(edited_from, Status::Rejected, None);
+            }
             evaluation.subject = Some(id);
             let candidate = evaluation.state.candidate_mut(id);
             if let Some(ruling) = candidate.and_then(|candidate| candidate.ruling.as_mut()) {
@@ -256,7 +307,7 @@ fn approve(
         }
         Some(edited) => {
             // What was asked for in other words is decided.
-            people::note(evaluation, id, reason.or(Some("it was applied in other words")));
+            people::note(evaluation, id, reason.or(Some(IN_OTHER_WORDS)));
             evaluation.move_to(id, Status::Rejected, None);
             let written = write(evaluation, edited, Origin::Review, reason);
             if let Some(candidate) = evaluation.state.candidate_mut(written) {
@@ -280,7 +331,8 @@ fn reject(evaluation: &mut Evaluation<'_>, id: CandidateId, reason: &str) -> Res
 }
 
 /// Takes back the ruling that the revision brought into force, with newer ones that say the same: what else was said is not
-/// reverted with it, whenever it arrived. Where the revision brought none into force, what was before it is ruled anew.
+/// reverted with it, whenever it arrived. Where the revision brought none into force, what was before it is ruled anew. What a
+/// reviewer had edited waits again.
 fn revert(
     evaluation: &mut Evaluation<'_>,
     rules: &RulingRules,
@@ -305,8 +357,11 @@ fn revert(
     }
     evaluation.cause = Cause::Revert;
     for &id in &taken_back {
+        let ruling = evaluation.state.candidate(id);
+        let approval = ruling.and_then(|ruling| ruling.decision_reason.clone());
         people::note(evaluation, id, Some(reason));
         set_taken_back(evaluation, id, TakenBack::Reverted);
+        reopen(evaluation, id, approval.as_deref());
     }
     if taken_back.is_empty() {
         let display = evaluation
@@ -319,6 +374,24 @@ fn revert(
         write(evaluation, &value, Origin::Operator, Some(reason));
     }
     Ok(())
+}
+
+/// What an edited ruling was made of was decided with it, and is so no longer. What somebody rejected for a reason of their own,
+/// not for that of the edit's approval, stays rejected.
+fn reopen(evaluation: &mut Evaluation<'_>, edited: CandidateId, approval: Option<&str>) {
+    let original = evaluation
+        .state
+        .candidate(edited)
+        .and_then(|edited| evaluation.state.candidate(edited.edited_from?));
+    if let Some(original) = original
+        && original.status == Status::Rejected
+        && original.decision_reason.as_deref() == Some(approval.unwrap_or(IN_OTHER_WORDS))
+        && let Some(hold) = original.hold
+    {
+        let id = original.id;
+        people::note(evaluation, id, None);
+        evaluation.move_to(id, Status::AwaitingReview, Some(hold.reason()));
+    }
 }
 
 /// A value that people set says that something applies.
@@ -367,6 +440,8 @@ fn settle(evaluation: &mut Evaluation<'_>, rules: &RulingRules) {
                 (Status::Withdrawn, Some(Reason::Retracted))
             } else if target == Target::NotCorrectable {
                 (Status::Superseded, Some(Reason::NotCorrectable))
+            } else if waits.is_some() && candidate.awaits_second() {
+                (Status::AwaitingReview, Some(Reason::SecondReviewer))
             } else if let Some(hold) = waits {
                 let status = if hold == Hold::Frozen {
                     Status::Pending

@@ -7,6 +7,7 @@ mod kept;
 mod people;
 mod review;
 mod rulings;
+mod second;
 mod standings;
 mod votes;
 mod windows;

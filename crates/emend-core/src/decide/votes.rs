@@ -3,7 +3,7 @@
 use super::{Cause, Evaluation, ReportedCandidate};
 use crate::{
     ballots::Ballot,
-    candidate::{Hold, Origin, Reason, Status},
+    candidate::{Candidate, Hold, Origin, Reason, Status},
     ids::CandidateId,
     resource::ResourceValue,
     roles::RiskLevel,
@@ -131,10 +131,11 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) {
     {
         return;
     }
-    let hold = evaluation
-        .state
-        .candidate(winner)
-        .and_then(|candidate| candidate.hold);
+    let candidate = evaluation.state.candidate(winner);
+    if candidate.is_some_and(Candidate::awaits_second) {
+        return;
+    }
+    let hold = candidate.and_then(|candidate| candidate.hold);
     let grows = evaluation.state.applied().is_none() && evaluation.state.resource.is_none();
     let obstacle = if let Some(hold) = hold {
         Some(hold.reason())

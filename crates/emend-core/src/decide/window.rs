@@ -72,6 +72,7 @@ pub(super) fn apply_event(
         | Event::MakeCurrent { .. }
         | Event::Approve { .. }
         | Event::Reject { .. }
+        | Event::Undo { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
         | Event::Revert { .. }

@@ -111,6 +111,7 @@ pub(super) const RULES: KindRules = KindRules {
         is_high_risk: |_| false,
         needs_target: true,
         entitled: Role::Reviewer,
+        by_corrections: true,
     }),
     parse: |word| ClaimState::parse(&word).map(|state| Learned::ClaimState(Some(state))),
     allows: |_, _| Ok(()),

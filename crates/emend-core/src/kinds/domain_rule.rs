@@ -33,6 +33,7 @@ pub(super) const RULES: KindRules = KindRules {
         is_high_risk,
         needs_target: false,
         entitled: Role::Reviewer,
+        by_corrections: true,
     }),
     parse: |word| DomainRule::parse(&word).map(|rule| Learned::DomainRule(rule.into())),
     allows,

@@ -61,6 +61,7 @@ pub(super) const RULES: KindRules = KindRules {
         is_high_risk: |_| false,
         needs_target: true,
         entitled: Role::Reviewer,
+        by_corrections: true,
     }),
     parse: |word| EdgeLabel::parse(&word).map(|label| Learned::EdgeLabel(Some(label))),
     allows: |_, _| Ok(()),

@@ -8,6 +8,7 @@ mod entity_alias;
 mod few_shot_set;
 mod form;
 mod invocation_phrase;
+mod near_lookup;
 mod profile;
 mod prohibition;
 mod prompt;
@@ -21,6 +22,7 @@ pub use self::{
     domain_rule::HUMAN,
     edge_label::EdgeLabel,
     form::Form,
+    near_lookup::{NearLookup, NearMethod},
     profile::{
         EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, LISTS, MAX_YEARS, ProfileEntry, SPECIALTIES,
     },
@@ -119,7 +121,8 @@ impl Rule {
     /// Whether corrections say what is learned, one by one, so that files of such rows can.
     pub const fn is_by_corrections(&self) -> bool {
         match self {
-            Self::Votes { .. } | Self::Ruling(_) => true,
+            Self::Votes { .. } => true,
+            Self::Ruling(rules) => rules.by_corrections,
             Self::Window(_) | Self::Review(_) => false,
         }
     }
@@ -170,6 +173,8 @@ pub struct RulingRules {
     pub needs_target: bool,
     /// Whose rulings are effective at once, if no policy says.
     pub entitled: Role,
+    /// Whether corrections say it; otherwise only whoever sets values does.
+    pub by_corrections: bool,
 }
 
 /// The newest ruling, unless it says that nothing applies.
@@ -344,6 +349,10 @@ kinds! {
     SearchTuning:
         /// How; `None`: by the defaults, which is never a resource.
         SearchTuning(Option<SearchTuning>) in search_tuning;
+    /// How phrases that nobody corrected are answered by what was learned for similar ones.
+    NearLookup:
+        /// How; `None`: by the defaults, which is never a resource.
+        NearLookup(Option<NearLookup>) in near_lookup;
 }
 
 impl Kind {
@@ -489,7 +498,14 @@ mod tests {
     #[test]
     fn a_value_says_the_qualifier_of_its_key() {
         for kind in Kind::ALL {
-            let choices = ["delete_fund", "block", "rejected", "supports", "top_k=5"];
+            let choices = [
+                "delete_fund",
+                "block",
+                "rejected",
+                "supports",
+                "top_k=5",
+                "method=off",
+            ];
             let learned = choices
                 .into_iter()
                 .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())

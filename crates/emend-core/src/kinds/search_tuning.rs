@@ -46,6 +46,7 @@ pub(super) const RULES: KindRules = KindRules {
         is_high_risk: |_| false,
         needs_target: false,
         entitled: Role::Operator,
+        by_corrections: true,
     }),
     parse: |line| Tuning::parse(&line).map(|tuning| Learned::SearchTuning(Some(tuning.into()))),
     allows: |_, _| Ok(()),

@@ -61,7 +61,12 @@ impl Improved {
         let mut violations = Violations::new();
         violations.check("reason", bounded_prose(&self.reason, 1, REASON_CHARS));
         // What nobody sees is no part of what a generator says: nobody could review it.
-        let version = violations.part("", prompt.with_text(&clean(&self.text)));
+        let mut text = clean(&self.text).into_owned();
+        // Models leave out the line feed at the end, which nobody wants to see as a change.
+        if prompt.text().ends_with('\n') && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let version = violations.part("", prompt.with_text(&text));
         if version
             .as_ref()
             .is_some_and(|version| version.says_the_same(prompt))

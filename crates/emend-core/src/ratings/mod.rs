@@ -13,7 +13,7 @@ pub use self::{
     language::Language,
     own::{MAX_OWN_TARGETS, MAX_OWN_VALUES, OwnTarget, OwnValue, check_own_targets},
     rating::{
-        JUDGEMENT_CHARS, MAX_ISSUES, RATED_TEXT_CHARS, RatedTexts, Rating, RatingClass, RatingFields,
+        JUDGEMENT_CHARS, MAX_ISSUES, RATED_TEXT_BYTES, RatedTexts, Rating, RatingClass, RatingFields,
         RatingTarget, RatingValue, RefusedRating, TARGETS,
     },
     window::{Example, FewShotSet, MAX_WINDOW, WindowPolicy},

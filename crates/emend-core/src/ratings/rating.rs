@@ -10,7 +10,7 @@ use crate::{
     normalize::parse_exact,
     personal_data,
     text::cut,
-    violation::{Violations, bounded_prose, bounded_text},
+    violation::{Invalid, Violations, bounded_prose, bounded_text},
 };
 
 /// What a rating counts as.
@@ -136,8 +136,8 @@ pub const TARGETS: &[RatingTarget] = &[
     },
 ];
 
-/// The most characters of an input, an output or a corrected text.
-pub const RATED_TEXT_CHARS: usize = 32_768;
+/// The most bytes of an input, an output or a corrected text: 256 KiB. An example shows the beginning of them.
+pub const RATED_TEXT_BYTES: usize = 256 << 10;
 /// The most issues of one rating.
 pub const MAX_ISSUES: usize = 10;
 /// The most characters of one issue.
@@ -297,7 +297,8 @@ impl<C> Rating<C> {
             judgement,
         } = &mut self.texts;
         for text in [input, output, corrected] {
-            mask(text, RATED_TEXT_CHARS);
+            mask(text, RATED_TEXT_BYTES);
+            text.truncate(text.floor_char_boundary(RATED_TEXT_BYTES));
         }
         mask(judgement, JUDGEMENT_CHARS);
         for issue in issues {
@@ -367,11 +368,12 @@ impl Details {
             bounded_text(fields.prompt_version, 0, NAME_CHARS),
         );
         let required = usize::from(needs_texts);
-        let mut text = |field, raw, min, max| violations.check(field, bounded_prose(raw, min, max));
-        let input = text("input_text", fields.input_text, required, RATED_TEXT_CHARS);
-        let output = text("output_text", fields.output_text, required, RATED_TEXT_CHARS);
-        let corrected = text("corrected_text", fields.corrected_text, 0, RATED_TEXT_CHARS);
-        let judgement = text("correct_judgement", fields.correct_judgement, 0, JUDGEMENT_CHARS);
+        let mut text = |field, raw, min| violations.check(field, rated_text(raw, min));
+        let input = text("input_text", fields.input_text, required);
+        let output = text("output_text", fields.output_text, required);
+        let corrected = text("corrected_text", fields.corrected_text, 0);
+        let judgement = bounded_prose(fields.correct_judgement, 0, JUDGEMENT_CHARS);
+        let judgement = violations.check("correct_judgement", judgement);
         let issues = issues(violations, fields.issues);
         Some(Self {
             target_id: target_id?,
@@ -396,6 +398,17 @@ impl Details {
             texts: self.texts,
         }
     }
+}
+
+/// A text that was rated, or that is right.
+fn rated_text(raw: &str, min: usize) -> Result<String, Invalid> {
+    let length = raw.trim().len();
+    if length > RATED_TEXT_BYTES {
+        return Err(Invalid::new(format!(
+            "must have at most {RATED_TEXT_BYTES} bytes (256 KiB), has {length}"
+        )));
+    }
+    bounded_prose(raw, min, RATED_TEXT_BYTES)
 }
 
 /// What a value of a target counts as.
@@ -521,7 +534,7 @@ mod tests {
 
     #[test]
     fn every_violated_field_is_named() {
-        let long = "é".repeat(RATED_TEXT_CHARS + 1);
+        let long = "é".repeat(RATED_TEXT_BYTES / 2 + 1);
         let many = vec![String::new(); MAX_ISSUES + 1];
         let wrong = RatingFields {
             target: "",
@@ -694,7 +707,7 @@ mod tests {
 
     #[test]
     fn texts_are_masked_and_cut_to_their_limits() {
-        let input = format!("{} a@b.org", "x".repeat(RATED_TEXT_CHARS - 8));
+        let input = format!("xx{} a@b.org", "語".repeat((RATED_TEXT_BYTES - 10) / 3));
         let issues = ["ask a@b.org".to_owned()];
         let fields = RatingFields {
             input_text: &input,
@@ -704,8 +717,8 @@ mod tests {
         };
         let masked = Rating::parse(fields);
         let texts = masked.unwrap().masked().texts;
-        assert_eq!(texts.input.chars().count(), RATED_TEXT_CHARS);
-        assert!(texts.input.ends_with(" [email]"), "exactly as long");
+        assert_eq!(texts.input.len(), RATED_TEXT_BYTES);
+        assert!(texts.input.ends_with("語 [email]"), "exactly as long");
         assert_eq!(texts.output, "call [phone]");
         assert_eq!(texts.issues, ["ask [email]"]);
     }

@@ -85,7 +85,10 @@ impl Source for OpenAlex<'_> {
                         ErrorKind::NotFound => {
                             self.0.error(ErrorKind::NotFound, "knows no paper with this id")
                         }
-                        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,
+                        ErrorKind::Later
+                        | ErrorKind::Refused(_)
+                        | ErrorKind::Misplaced
+                        | ErrorKind::Never => failure,
                     })
             }
             Wanted::Title(title) => {

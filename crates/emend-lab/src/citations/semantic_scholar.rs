@@ -165,6 +165,6 @@ fn known(failure: ServiceError, what: &str) -> ServiceError {
             message: what.to_owned(),
             ..failure
         },
-        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Never => failure,
+        ErrorKind::Later | ErrorKind::Refused(_) | ErrorKind::Misplaced | ErrorKind::Never => failure,
     }
 }

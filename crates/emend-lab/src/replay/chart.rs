@@ -15,6 +15,7 @@ const COUNTS: (f64, f64) = (424.0, 564.0);
 const HIT: &str = "#0b6e4f";
 const BASE: &str = "#9aa5b1";
 const LEARNED: &str = "#2f6fde";
+const NEAR: &str = "#8a4fd0";
 const NEEDED: &str = "#c9d6ea";
 const PROMOTED: &str = "#e09f3e";
 const WRONG: &str = "#b42318";
@@ -62,12 +63,11 @@ fn y_share(share: f64) -> f64 {
 
 /// A line's colour, its name, and what it counts.
 type Series = (&'static str, &'static str, fn(&Day) -> u64);
-const SERIES: [Series; 3] = [
+const SERIES: [Series; 4] = [
     (HIT, "answered right", |day| day.hits),
-    (LEARNED, "answered from what was learned", |day| day.learned),
-    (BASE, "answered right had nothing been learned", |day| {
-        day.base_hits
-    }),
+    (NEAR, "with near answers", |day| day.hits_with_near),
+    (LEARNED, "learned", |day| day.learned),
+    (BASE, "right had nothing been learned", |day| day.base_hits),
 ];
 
 fn shares(svg: &mut Svg, days: &[Day]) {
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn every_day_and_every_series_is_drawn() {
         let chart = draw(&report());
-        assert_eq!(chart.matches("<polyline").count(), 3);
-        assert_eq!(chart.matches("<circle").count(), 9);
+        assert_eq!(chart.matches("<polyline").count(), 4);
+        assert_eq!(chart.matches("<circle").count(), 12);
         for part in [
             "share of queries",
             "promotions",

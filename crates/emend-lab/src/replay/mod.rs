@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod dataset;
 pub mod matcher;
+pub mod near;
 pub mod report;
 pub mod reporters;
 pub mod traffic;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub zipf_exponent: f64,
     /// Net confirmations required for a promotion.
     pub threshold: i32,
+    /// What near answers are used from.
+    pub near: near::Use,
     /// The seed of all random draws.
     pub seed: u64,
 }

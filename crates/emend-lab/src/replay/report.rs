@@ -32,6 +32,14 @@ pub struct Day {
     pub covered: f64,
     /// Phrases learned by the end of the day.
     pub phrases: u64,
+    /// Queries that were not learned and had a near answer at the least confidence.
+    pub near: u64,
+    /// How many of the near answers were right.
+    pub near_hits: u64,
+    /// How many queries are answered right with near answers before those of the base matcher.
+    pub hits_with_near: u64,
+    /// The test set at the end of the day.
+    pub test: TestSet,
 }
 
 impl Day {
@@ -83,6 +91,12 @@ pub struct TestSet {
     pub base_hits: u64,
     /// How many of them the node answers from what was learned.
     pub learned: u64,
+    /// How many others have a near answer at the least confidence.
+    pub near: u64,
+    /// How many of the near answers are right.
+    pub near_hits: u64,
+    /// How many utterances are answered right if every near answer counts, however unsure.
+    pub hits_at_any_confidence: u64,
 }
 
 /// All results.
@@ -205,9 +219,8 @@ impl Report {
                 test.learned,
                 test.queries,
             ),
-            "             Look-ups are exact: what was learned for one wording says nothing about another."
-                .into(),
         ];
+        lines.extend(self.near_table());
         if *awaiting_review > 0 {
             lines.push(format!(
                 "for review   {awaiting_review} candidates await a person's decision"
@@ -223,6 +236,46 @@ impl Report {
             ));
         }
         lines.join("\n")
+    }
+
+    /// What near answers add, day by day.
+    fn near_table(&self) -> Vec<String> {
+        let used = &self.settings.near;
+        let mut lines = vec![
+            String::new(),
+            format!(
+                "Near answers from a confidence of {}, to what was not learned itself; {}.",
+                used.min_confidence,
+                if used.answered {
+                    "people saw them"
+                } else {
+                    "people did not see them"
+                },
+            ),
+            format!(
+                "{:>3} {:>9} {:>9} {:>10}   {:>19} {:>16}",
+                "", "answered", "right", "hit rate", "test.csv: answered,", "right at any"
+            ),
+            format!(
+                "{:>3} {:>9} {:>9} {:>10}   {:>19} {:>16}",
+                "day", "near", "of them", "with near", "right of them", "confidence"
+            ),
+        ];
+        lines.extend(self.days.iter().map(|day| {
+            let test = &day.test;
+            format!(
+                "{:>3} {:>9} {:>9} {:>10}   {:>9} {:>9} {:>16}",
+                day.number,
+                percent(day.near, day.queries),
+                percent(day.near_hits, day.near),
+                percent(day.hits_with_near, day.queries),
+                percent(test.near, test.queries),
+                percent(test.near_hits, test.near),
+                percent(test.hits_at_any_confidence, test.queries),
+            )
+        }));
+        lines.push(String::new());
+        lines
     }
 
     /// The numbers of promotions and of wrong ones among them.
@@ -258,7 +311,7 @@ fn percent_fine(part: u64, whole: u64) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::replay::reporters::Habits;
+    use crate::replay::{near::Use, reporters::Habits};
 
     pub(in crate::replay) fn report() -> Report {
         let day = |number, hits, learned| Day {
@@ -274,6 +327,16 @@ pub(super) mod tests {
             wrong_promotions: u64::from(number == 2),
             covered: 0.25,
             phrases: 40 * u64::from(number),
+            near: 200,
+            near_hits: 190,
+            hits_with_near: hits + 100,
+            test: TestSet {
+                queries: 3_080,
+                near: 1_000,
+                near_hits: 950,
+                hits_at_any_confidence: 2_000,
+                ..TestSet::default()
+            },
         };
         Report {
             settings: Settings {
@@ -289,6 +352,10 @@ pub(super) mod tests {
                 },
                 zipf_exponent: 1.0,
                 threshold: 3,
+                near: Use {
+                    min_confidence: 0.8,
+                    answered: false,
+                },
                 seed: 7,
             },
             people: People {
@@ -306,6 +373,7 @@ pub(super) mod tests {
                 hits: 990,
                 base_hits: 984,
                 learned: 7,
+                ..TestSet::default()
             },
             audit: Audit {
                 submitted: 1_070,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use emend_base::error::Error;
-use emend_core::Namespace;
+use emend_core::{Caller, Namespace};
 use tonic::Request;
 
 use super::{
@@ -115,13 +115,13 @@ impl Access {
     pub fn narrow(&self, asked: Vec<Namespace>) -> Result<Vec<Namespace>, Error> {
         match self.reach() {
             Reach::All => Ok(asked),
-            Reach::Only(own) if own.is_empty() => Err(foreign()),
+            Reach::Only(own) if own.is_empty() => Err(denied("in any namespace")),
             Reach::Only(own) if asked.is_empty() => Ok(own.to_vec()),
             reach @ Reach::Only(_) => {
-                if asked.iter().all(|namespace| reach.covers(namespace.as_str())) {
-                    Ok(asked)
-                } else {
-                    Err(foreign())
+                let foreign = asked.iter().find(|namespace| !reach.covers(namespace.as_str()));
+                match foreign.map(ToString::to_string) {
+                    None => Ok(asked),
+                    Some(foreign) => Err(denied(&format!("in the namespace {foreign}"))),
                 }
             }
         }
@@ -144,6 +144,11 @@ impl Access {
                 message: "the caller may not act for users here".to_owned(),
             })
         }
+    }
+
+    /// Whether it is known who calls: callers are authenticated, and this one is not anonymous.
+    pub fn is_authenticated(&self) -> bool {
+        matches!(&self.0, Kind::Known(principal, ..) if *principal.caller() != Caller::anonymous())
     }
 
     /// Whether the caller also holds `role` there, besides the role that the method requires.
@@ -169,7 +174,7 @@ impl Access {
         if self.reach().covers(namespace) || Namespace::parse(namespace).is_err() {
             Ok(())
         } else {
-            Err(foreign())
+            Err(denied(&format!("in the namespace {namespace}")))
         }
     }
 
@@ -177,23 +182,21 @@ impl Access {
         if self.reach() == Reach::All {
             Ok(())
         } else {
-            Err(foreign())
+            Err(denied("in all namespaces"))
         }
     }
 }
 
 /// The same whether the namespace exists or not.
-fn foreign() -> Error {
+fn denied(place: &str) -> Error {
     Error::PermissionDenied {
         reason: "NAMESPACE_DENIED",
-        message: "the caller may not do this in that namespace".to_owned(),
+        message: format!("the caller may not do this {place}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use emend_core::Caller;
-
     use super::*;
     use crate::auth::principal::Grant;
 
@@ -237,6 +240,11 @@ mod tests {
         assert_eq!(admitted(&access, "other"), Some("NAMESPACE_DENIED"));
         assert_eq!(admitted(&access, "No Name"), None);
         assert_eq!(admitted(&access, ""), Some("NAMESPACE_DENIED"), "all of them");
+        let other = access.admit::<Messages, _>(&List("other")).unwrap_err();
+        assert_eq!(
+            other.to_string(),
+            "the caller may not do this in the namespace other"
+        );
         assert_eq!(admitted(&Access::open(), ""), None);
     }
 

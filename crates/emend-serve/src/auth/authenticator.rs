@@ -19,9 +19,11 @@ use emend_base::{
     error::Error,
     reload::{Reload, Watched, When},
 };
+use http::{Extensions, HeaderMap};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    access::Access,
     authorization::{Authorization, Credentials, SupervisedStreams, Supervision},
     config::{self, ConfigError},
     directory::{Difference, Directory, Identity},
@@ -71,12 +73,29 @@ impl Authenticator {
         })
     }
 
+    /// The only issuer whose JWTs are accepted, if there is one.
+    pub fn issuer(&self) -> Option<String> {
+        self.directory.load().issuer().map(ToOwned::to_owned)
+    }
+
     pub(super) fn identify(&self, credentials: &Credentials) -> Result<Identity, Error> {
         credentials.identify(&self.directory.load())
     }
 
     pub(super) fn permit(&self, credentials: Credentials, role: Role) -> Result<Authorization, Error> {
         credentials.permit(&self.directory.load(), role)
+    }
+
+    /// What the caller of an HTTP request may do through what requires `role`: by the token in its headers, or by the names in
+    /// its client's certificate ([`PeerNames`](crate::tls::PeerNames)), which are among its extensions.
+    pub fn access(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+        role: Role,
+    ) -> Result<Access, Error> {
+        let authorization = self.permit(Credentials::found(headers, extensions), role)?;
+        Ok(authorization.access(self))
     }
 
     pub(super) fn renew(&self, authorization: &Authorization) -> Result<Authorization, Error> {

@@ -15,7 +15,7 @@ use std::{
 use emend_base::{clock::SharedClock, error::Error};
 use emend_core::Caller;
 use futures::task::AtomicWaker;
-use http::{HeaderValue, Request, header::AUTHORIZATION};
+use http::{Extensions, HeaderMap, HeaderValue, Request, header::AUTHORIZATION};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{
@@ -46,7 +46,12 @@ impl fmt::Debug for Credentials {
 impl Credentials {
     /// The credentials of a request.
     pub(super) fn of<T>(request: &Request<T>) -> Self {
-        let mut authorizations = request.headers().get_all(AUTHORIZATION).iter();
+        Self::found(request.headers(), request.extensions())
+    }
+
+    /// The credentials in a request's headers and, from its client's certificate, in its extensions.
+    pub(super) fn found(headers: &HeaderMap, extensions: &Extensions) -> Self {
+        let mut authorizations = headers.get_all(AUTHORIZATION).iter();
         let header = match (authorizations.next(), authorizations.next()) {
             (one, None) => one.cloned(),
             // An intermediary may have taken the other one for the caller's, so neither counts.
@@ -54,7 +59,7 @@ impl Credentials {
         };
         Self {
             header,
-            names: request.extensions().get::<PeerNames>().cloned(),
+            names: extensions.get::<PeerNames>().cloned(),
         }
     }
 
@@ -92,7 +97,7 @@ impl Credentials {
             }),
             None => Err(Error::PermissionDenied {
                 reason: "ROLE_MISSING",
-                message: "the caller may not call this method".to_owned(),
+                message: format!("the caller does not have the role {role}"),
             }),
         }
     }

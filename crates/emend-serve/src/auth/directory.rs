@@ -65,6 +65,11 @@ pub(super) struct Difference {
 }
 
 impl Directory {
+    /// The only issuer whose JWTs are accepted, if there is one.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.jwt.as_ref()?.issuer()
+    }
+
     pub(super) fn new(
         entries: Vec<Entry>,
         jwt: Option<Verifier>,

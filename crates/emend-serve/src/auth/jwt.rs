@@ -195,6 +195,11 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
+    /// The only issuer whose tokens are accepted, if there is one.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.issuer.as_deref()
+    }
+
     /// For one audience, and one issuer if given.
     pub(super) fn new(keys: Keys, audience: &str, issuer: Option<&str>) -> Self {
         crypto::install();

@@ -36,6 +36,8 @@ use crate::{methods::Methods, refused::Refused};
 
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
+/// What everybody who is known may call, whatever the roles.
+const GET_ACCESS: &str = "/emend.access.v1.AccessService/GetAccess";
 /// The longest timer that is set; credentials that live longer are checked again then.
 const LONGEST: Duration = Duration::from_hours(24);
 
@@ -106,8 +108,21 @@ where
             return self.inner.call(request);
         }
         let credentials = Credentials::of(&request);
+        if path == GET_ACCESS {
+            match authenticator.identify(&credentials) {
+                Ok(identity) => {
+                    request
+                        .extensions_mut()
+                        .insert(identity.principal.caller().clone());
+                    request.extensions_mut().insert(identity.principal);
+                }
+                Err(error) => drop(request.extensions_mut().insert(Refused::from(error))),
+            }
+            return self.inner.call(request);
+        }
         let rule = rules.get(path);
-        let authorization = match permit(authenticator, credentials, rule) {
+        let method = path.rsplit('/').next().unwrap_or_default();
+        let authorization = match permit(authenticator, credentials, rule, method) {
             Ok(authorization) => authorization,
             Err(error) => {
                 // For the log: who is known may still not do this.
@@ -138,13 +153,23 @@ fn permit(
     authenticator: &Authenticator,
     credentials: Credentials,
     rule: Option<&Rule>,
+    method: &str,
 ) -> Result<Authorization, Error> {
     let Some(rule) = rule else {
         // Not passed on: a method missing from the table is open to nobody.
         authenticator.identify(&credentials)?;
         return Err(Error::Unimplemented("the method"));
     };
-    authenticator.permit(credentials, rule.role)
+    let needed = rule.role;
+    authenticator
+        .permit(credentials, needed)
+        .map_err(|refused| match refused {
+            Error::PermissionDenied { reason, .. } => Error::PermissionDenied {
+                reason,
+                message: format!("{method} needs the role {needed}, which the caller does not have"),
+            },
+            other => other,
+        })
 }
 
 /// A stream that must end when its caller's rights do.

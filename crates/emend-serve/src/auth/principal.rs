@@ -102,11 +102,16 @@ impl Principal {
         self.held.get(role.index()).filter(|reach| !reach.is_none())
     }
 
-    /// Whether it may use the role there on a user's behalf.
-    pub(super) fn acts_for_users(&self, role: Role, namespace: &str) -> bool {
+    /// Where it holds any role.
+    pub(crate) fn anywhere(&self) -> Reach {
+        self.held.iter().fold(Reach::none(), |all, reach| all.or(reach))
+    }
+
+    /// Whether it may use the role there on a user's behalf; the empty name is anywhere.
+    pub(crate) fn acts_for_users(&self, role: Role, namespace: &str) -> bool {
         self.for_users
             .get(role.index())
-            .is_some_and(|reach| reach.covers(namespace))
+            .is_some_and(|reach| reach.covers(namespace) || (namespace.is_empty() && !reach.is_none()))
     }
 }
 

@@ -62,7 +62,7 @@ impl Rules {
     }
 
     /// The row of a method.
-    pub(super) fn get(&self, path: &str) -> Option<&Rule> {
+    pub(crate) fn get(&self, path: &str) -> Option<&Rule> {
         self.0.get(path)
     }
 }

@@ -48,6 +48,7 @@ use self::{
     trace_context::TraceLayer,
 };
 use crate::{
+    access_service,
     auth::{AuthLayer, Authenticator, GateLayer, Rule, Rules},
     health::{self, Readiness},
     methods::Methods,
@@ -60,6 +61,8 @@ use crate::{
 const SHARE_OF_FILES: usize = 3;
 /// How many bytes may be queued for one stream before its next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
+/// What every server tells its callers.
+const ACCESS: &str = emend_proto::access::v1::access_service_server::SERVICE_NAME;
 /// The longest message to reflection and health checks, which anyone may send.
 const SHORT: usize = 4 * 1024;
 
@@ -165,14 +168,20 @@ impl Server {
     ) -> io::Result<(SocketAddr, Remote)> {
         let address = listener.local_addr()?;
         let health = health::server(self.readiness.clone(), lifecycle.soft().clone());
+        let methods = Methods::of(self.descriptors);
+        let rules = self.authentication.as_ref().map(|(_, rules)| rules);
+        let access = access_service::server(&methods, &self.names, rules);
         let routes = self.routes.add_service(health.max_decoding_message_size(SHORT));
+        let routes = routes.add_service(access.max_decoding_message_size(SHORT));
         let routes = if self.reflection {
-            with_reflection(routes, self.descriptors, &self.names)?
+            // Only what the descriptors describe is listed.
+            let is_described = methods.iter().any(|(path, _)| path.starts_with("/emend.access."));
+            let described = self.names.iter().copied().chain(is_described.then_some(ACCESS));
+            with_reflection(routes, self.descriptors, described)?
         } else {
             routes
         };
         let routes = MapResponse::new(routes.prepare(), refusals::explained as Explain);
-        let methods = Methods::of(self.descriptors);
         let admission = AdmissionLayer::new(&self.bounds, methods.clone());
         let admitted = admission.layer(DeadlineLayer.layer(routes));
         let traced = TraceLayer::new(self.entropy.clone(), self.metrics.calls(&methods, &self.names));
@@ -187,8 +196,16 @@ impl Server {
             request_time: self.bounds.patience.request,
             lifecycle: lifecycle.clone(),
         };
-        let inside = serving.clone();
-        let inside = Remote::inside(move || accept_inside(&inside));
+        // Held by whoever accepts, not by those who may connect: services' workers end with the last of what is served.
+        let held = Arc::new(serving.clone());
+        let inside = Arc::downgrade(&held);
+        let inside = Remote::inside(move || match inside.upgrade() {
+            Some(serving) => accept_inside(&serving),
+            None => Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "the server has stopped",
+            )),
+        });
         let files = open_files::raised() / SHARE_OF_FILES;
         let wanted = self.bounds.connections;
         // Whoever listens on loopback alone, as `emend demo` does, will hardly have thousands of clients.
@@ -200,13 +217,21 @@ impl Server {
             );
         }
         let limit = ConnectionLimit::of(wanted.min(files), self.metrics.connections().clone());
-        lifecycle.spawn("accept connections", accept(listener, limit, self.tls, serving));
+        let tls = self.tls;
+        lifecycle.spawn("accept connections", async move {
+            accept(listener, limit, tls, serving).await;
+            drop(held);
+        });
         Ok((address, inside))
     }
 }
 
 /// Both versions, because older clients ask only for v1alpha.
-fn with_reflection(routes: Routes, descriptors: &'static [u8], names: &[&'static str]) -> io::Result<Routes> {
+fn with_reflection(
+    routes: Routes,
+    descriptors: &'static [u8],
+    names: impl Iterator<Item = &'static str>,
+) -> io::Result<Routes> {
     let sets = [
         descriptors,
         tonic_health::pb::FILE_DESCRIPTOR_SET,
@@ -215,11 +240,8 @@ fn with_reflection(routes: Routes, descriptors: &'static [u8], names: &[&'static
         v1::FILE_DESCRIPTOR_SET,
         v1alpha::FILE_DESCRIPTOR_SET,
     ];
-    let services = names
-        .iter()
-        .chain(&["grpc.health.v1.Health"])
-        .chain(&reflection::SERVICES);
-    let services = services.map(|&name| name.to_owned()).collect();
+    let services = names.chain(["grpc.health.v1.Health"]).chain(reflection::SERVICES);
+    let services = services.map(str::to_owned).collect();
     let reflection = Reflection::of(&sets, services).map_err(io::Error::other)?;
     let alpha = v1alpha::server_reflection_server::ServerReflectionServer::new(reflection.clone());
     let v1 = v1::server_reflection_server::ServerReflectionServer::new(reflection);

@@ -59,10 +59,10 @@ impl TlsFiles {
 
     /// Whether the files are valid now.
     pub fn check(&self) -> Result<(), TlsError> {
-        self.read().map(drop)
+        self.read(Vec::new()).map(drop)
     }
 
-    fn read(&self) -> Result<LoadedConfig, TlsError> {
+    fn read(&self, protocols: Vec<Vec<u8>>) -> Result<LoadedConfig, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", &error))?;
@@ -85,7 +85,7 @@ impl TlsFiles {
         let mut config = builder
             .with_single_cert(chain, key)
             .map_err(|error| TlsError::of(&self.cert, &error))?;
-        config.alpn_protocols = alpn();
+        config.alpn_protocols = protocols;
         // A resumed session would not be verified again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -113,6 +113,8 @@ struct LoadedConfig {
 /// The server's TLS configuration, replaced as a whole when its files change.
 pub struct TlsServer {
     files: TlsFiles,
+    /// What is spoken on its connections.
+    protocols: fn() -> Vec<Vec<u8>>,
     current: ArcSwap<LoadedConfig>,
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
@@ -129,11 +131,21 @@ impl fmt::Debug for TlsServer {
 }
 
 impl TlsServer {
-    /// From the files as they are now.
+    /// From the files as they are now, for gRPC.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        Self::speaking(alpn, files)
+    }
+
+    /// From the files as they are now, for HTTP/1.1 ([`plain_http`](crate::plain_http)).
+    pub fn for_http1(files: TlsFiles) -> Result<Self, TlsError> {
+        Self::speaking(|| vec![b"http/1.1".to_vec()], files)
+    }
+
+    fn speaking(protocols: fn() -> Vec<Vec<u8>>, files: TlsFiles) -> Result<Self, TlsError> {
         let watched = Watched::new(files.all());
         Ok(Self {
-            current: ArcSwap::from_pointee(files.read()?),
+            current: ArcSwap::from_pointee(files.read(protocols())?),
+            protocols,
             failing: watched.failing(),
             watched: Mutex::new(watched),
             clients: Clients::default(),
@@ -193,7 +205,7 @@ impl Reload for TlsServer {
         if !watched.is_due(when) {
             return false;
         }
-        match self.files.read() {
+        match self.files.read((self.protocols)()) {
             Ok(read) => {
                 watched.succeeded();
                 let clients = read.clients.clone();

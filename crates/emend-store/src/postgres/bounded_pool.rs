@@ -9,7 +9,7 @@ use std::{
     ops::{Deref, DerefMut},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -38,6 +38,11 @@ const URL_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an idle connection may take to prove that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
+/// How long a connection is waited for while the server is known to be away: a caller may wait for two such times.
+const AWAY_PATIENCE: Duration = Duration::from_millis(200);
+/// How long the server may take to answer a ping, until it counts as away.
+const PING_PATIENCE: Duration = Duration::from_millis(2_500);
+
 /// A pool of connections that never wait for ever. Clones share it.
 #[derive(Debug, Clone)]
 pub struct BoundedPool {
@@ -46,6 +51,37 @@ pub struct BoundedPool {
     /// Scans never hold more than half of the connections.
     browsers: Arc<Semaphore>,
     silence: Duration,
+    server: Arc<Server>,
+}
+
+/// What is known of the server.
+#[derive(Debug, Default)]
+struct Server {
+    /// Whether nobody got a connection while a ping waited in vain.
+    is_away: AtomicBool,
+    /// How many connections were taken from the pool.
+    taken: AtomicU64,
+}
+
+impl Server {
+    fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed)
+    }
+
+    /// Somebody got a connection.
+    fn answered(&self) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        if self.is_away.swap(false, Ordering::Relaxed) {
+            tracing::info!("the database answers again");
+        }
+    }
+
+    /// A ping was in vain that began when `before` connections had been taken. A pool that is only busy gives some to others.
+    fn failed(&self, before: u64) {
+        if self.taken.load(Ordering::Relaxed) == before && !self.is_away.swap(true, Ordering::Relaxed) {
+            tracing::warn!("the database is away: until it answers, what needs it fails at once");
+        }
+    }
 }
 
 /// How connections are made.
@@ -101,6 +137,7 @@ impl BoundedPool {
             }),
             browsers: Arc::new(Semaphore::new(half.max(1))),
             silence,
+            server: Arc::default(),
         }
     }
 
@@ -123,14 +160,41 @@ impl BoundedPool {
     }
 
     async fn connection(&self) -> Result<BoundedConnection, StoreError> {
-        Ok(BoundedConnection {
-            connection: Some(self.take_from_pool().await?),
+        let taking = self.take_from_pool();
+        let taken = if self.server.is_away() {
+            let taken = timeout(AWAY_PATIENCE, taking).await;
+            taken.unwrap_or_else(|_| Err(StoreError::reaching(sqlx::Error::PoolTimedOut)))
+        } else {
+            taking.await
+        };
+        Ok(self.bounded(taken?))
+    }
+
+    fn bounded(&self, connection: PoolConnection<Postgres>) -> BoundedConnection {
+        BoundedConnection {
+            connection: Some(connection),
             silence: self.silence,
             pool_silence: self.silence,
             is_silent: false,
             in_transaction: false,
             place: None,
-        })
+        }
+    }
+
+    /// Whether the server answers. While it does not, all else that needs a connection fails soon rather than after a pool's
+    /// patience, so whoever uses the pool for long asks from time to time.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        let before = self.server.taken.load(Ordering::Relaxed);
+        let pinging = async {
+            let mut connection = self.bounded(self.take_from_pool().await?);
+            connection.ping().await.map_err(StoreError::connecting)
+        };
+        let answer = timeout(PING_PATIENCE, pinging).await;
+        let answer = answer.unwrap_or_else(|_| Err(StoreError::reaching(fell_silent(PING_PATIENCE))));
+        if answer.is_err() {
+            self.server.failed(before);
+        }
+        answer
     }
 
     /// A connection of the pool. If none can be made, the URL may have changed: a password was rotated, or the database
@@ -138,11 +202,16 @@ impl BoundedPool {
     async fn take_from_pool(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         let version = self.source.version.load(Ordering::Acquire);
         let error = match self.pool.acquire().await {
-            Ok(connection) => return Ok(connection),
+            Ok(connection) => {
+                self.server.answered();
+                return Ok(connection);
+            }
             Err(error) => error,
         };
         if self.follow_url(version).await {
-            return self.pool.acquire().await.map_err(StoreError::reaching);
+            let connection = self.pool.acquire().await.map_err(StoreError::reaching)?;
+            self.server.answered();
+            return Ok(connection);
         }
         Err(StoreError::reaching(error))
     }

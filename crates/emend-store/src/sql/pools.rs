@@ -21,6 +21,14 @@ impl Pools {
         }
     }
 
+    /// Whether the database answers. While a PostgreSQL server does not, all else fails soon.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(pools) => Conn::from(pools.read.acquire().await?).ping().await,
+            Self::Postgres(pool) => pool.ping().await,
+        }
+    }
+
     /// A connection for statements that read.
     pub async fn reader(&self) -> Result<Conn, StoreError> {
         Ok(match self {

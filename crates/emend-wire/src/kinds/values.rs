@@ -2,7 +2,7 @@
 
 use emend_core::{
     ClaimState, DomainRule, DomainRuleValue, EdgeLabel, Example, FeedbackId, FewShotSet, Invalid, Kind,
-    Learned, RatedId, ResourceValue, Synonym, Violations,
+    Learned, NearLookup, NearMethod, RatedId, ResourceValue, Synonym, Violations,
     evidence::{Finding, RuleCause},
     kinds::ReasonCode,
     normalize::parse_choice,
@@ -28,6 +28,7 @@ pub(crate) fn kind_of(value: &Value) -> Kind {
         Value::Prompt(_) => Kind::Prompt,
         Value::Profile(_) => Kind::Profile,
         Value::SearchTuning(_) => Kind::SearchTuning,
+        Value::NearLookup(_) => Kind::NearLookup,
     }
 }
 
@@ -127,6 +128,7 @@ pub fn learned(value: &Value) -> Result<Learned, Violations> {
         Value::SearchTuning(message) => violations
             .part("", search::tuning(message))
             .map(Learned::SearchTuning),
+        Value::NearLookup(message) => violations.part("", near(message)).map(Learned::NearLookup),
     };
     violations.finish(learned)
 }
@@ -174,6 +176,49 @@ pub fn value(learned: &Learned) -> Value {
             let message = tuning.map_or_else(search::cleared, |set| search::tuning_message(set.tuning()));
             Value::SearchTuning(message.into())
         }
+        Learned::NearLookup(near) => Value::NearLookup(near_message(near.as_ref())),
+    }
+}
+
+/// How near answers are given. `None`: what was set is cleared.
+fn near(message: &pb::NearLookupValue) -> Result<Option<NearLookup>, Violations> {
+    let mut violations = Violations::new();
+    if message.cleared {
+        if *message != near_message(None) {
+            violations.add("cleared", "must be the only field where it is set");
+        }
+        return violations.finish(Some(None));
+    }
+    let method = violations.check("method", near_method(message.method));
+    let near = NearLookup::new(message.min_confidence, method, &message.vectors);
+    let near = violations.part("", near);
+    violations.finish(near.map(Some))
+}
+
+fn near_method(number: i32) -> Result<NearMethod, Invalid> {
+    match pb::NearMethod::try_from(number) {
+        Ok(pb::NearMethod::Unspecified | pb::NearMethod::Lexical) => Ok(NearMethod::Lexical),
+        Ok(pb::NearMethod::Off) => Ok(NearMethod::Off),
+        Err(_) => Err(Invalid::new(format!("is not a known method: {number}"))),
+    }
+}
+
+fn near_message(near: Option<&NearLookup>) -> pb::NearLookupValue {
+    let Some(near) = near else {
+        return pb::NearLookupValue {
+            cleared: true,
+            ..pb::NearLookupValue::default()
+        };
+    };
+    pb::NearLookupValue {
+        min_confidence: Some(near.min_confidence()),
+        method: match near.method() {
+            NearMethod::Lexical => pb::NearMethod::Lexical,
+            NearMethod::Off => pb::NearMethod::Off,
+        }
+        .into(),
+        vectors: near.vectors().to_owned(),
+        cleared: false,
     }
 }
 
@@ -235,10 +280,17 @@ mod tests {
     #[test]
     fn the_wire_names_kinds_and_fields_as_their_rows_do() {
         for kind in Kind::ALL {
-            let learned = ["choice", "block", "rejected:SPAM", "refutes", "top_k=5"]
-                .into_iter()
-                .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())
-                .unwrap_or_else(|| Learned::FewShotSet(FewShotSet::default()));
+            let learned = [
+                "choice",
+                "block",
+                "rejected:SPAM",
+                "refutes",
+                "top_k=5",
+                "method=off",
+            ]
+            .into_iter()
+            .find_map(|choice| Learned::of(kind, choice.to_owned()).ok())
+            .unwrap_or_else(|| Learned::FewShotSet(FewShotSet::default()));
             let value = value(&learned);
             assert_eq!(kind_of(&value), kind);
             let wire = pb::ResourceKind::try_from(kind.number()).unwrap();

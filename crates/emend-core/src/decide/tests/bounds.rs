@@ -83,6 +83,7 @@ fn a_value_with_the_id_of_another_is_refused_whoever_proposes_it() {
             reason: None,
         },
         Event::Approve {
+            is_second: false,
             candidate: known,
             edited: Some(value.clone()),
             reason: None,

@@ -1,5 +1,7 @@
 //! A contest carried from event to event decides like one whose ballots are counted from scratch each time.
 
+mod undo;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -120,6 +122,7 @@ fn event_of(step: &Step, scenario: &mut Scenario, live: &mut Vec<Ballot>) -> Opt
             Event::PolicyChanged
         }
         Step::Approve(choice) => Event::Approve {
+            is_second: false,
             candidate: value(scenario, choice).candidate_id(scenario.state.id()),
             edited: None,
             reason: None,

@@ -8,6 +8,7 @@ fn an_approved_value_is_pinned_and_not_replaced_by_votes() {
     scenario.vote("jane", "a");
     let id = scenario.id("a");
     let approve = Event::Approve {
+        is_second: false,
         candidate: id,
         edited: None,
         reason: None,
@@ -33,6 +34,7 @@ fn a_pinned_value_is_not_withdrawn_by_retraction() {
     let id = scenario.id("a");
     scenario
         .event(&Event::Approve {
+            is_second: false,
             candidate: id,
             edited: None,
             reason: None,
@@ -54,6 +56,7 @@ fn an_edited_approval_is_a_candidate_of_its_own() {
     let (id, edited) = (scenario.id("a"), scenario.value("b"));
     scenario
         .event(&Event::Approve {
+            is_second: false,
             candidate: id,
             edited: Some(edited),
             reason: Some("typo".into()),
@@ -173,12 +176,96 @@ fn a_reverted_value_is_held_whatever_arrives_late() {
     let id = scenario.id("a");
     scenario
         .event(&Event::Approve {
+            is_second: false,
             candidate: id,
             edited: None,
             reason: None,
         })
         .unwrap();
     assert_eq!(scenario.applied(), Some("a"), "a person may");
+}
+
+#[test]
+fn a_reverted_value_that_nobody_else_proposes_waits_only_once_somebody_does() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    let value = scenario.value("a");
+    let put = Event::Put {
+        value,
+        origin: Origin::Operator,
+        reason: None,
+    };
+    scenario.event(&put).unwrap();
+    scenario
+        .event(&Event::Revert {
+            revision: Revision::default(),
+            restore: None,
+            reason: "a slip".into(),
+        })
+        .unwrap();
+    assert_eq!(
+        (scenario.applied(), scenario.status("a")),
+        (None, Status::Withdrawn)
+    );
+    let outcome = scenario.votes(0..1, "a");
+    assert_eq!(
+        (outcome.state, outcome.reason),
+        (OutcomeState::AwaitingReview, Some(Reason::Reverted))
+    );
+}
+
+#[test]
+fn once_an_edited_approval_is_reverted_what_was_proposed_waits_again() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..3, "before");
+    scenario.vote("jane", "a");
+    let (candidate, edited) = (scenario.id("a"), scenario.value("b"));
+    let approve = Event::Approve {
+        is_second: false,
+        candidate,
+        edited: Some(edited),
+        reason: None,
+    };
+    scenario.event(&approve).unwrap();
+    let restore = Some(scenario.value("before"));
+    scenario
+        .event(&Event::Revert {
+            revision: Revision::default(),
+            restore,
+            reason: "wrong".into(),
+        })
+        .unwrap();
+    assert_eq!(scenario.applied(), Some("before"));
+    assert_eq!(scenario.status("b"), Status::Withdrawn, "nobody proposed it");
+    let original = scenario.state.candidate(candidate).unwrap();
+    assert_eq!(
+        (original.status, original.reason),
+        (Status::AwaitingReview, Some(Reason::Reverted))
+    );
+    let outcome = scenario.votes(3..20, "a");
+    assert_eq!(outcome.state, OutcomeState::AwaitingReview, "a person decides");
+}
+
+#[test]
+fn an_edit_of_what_applied_is_reverted_to_that() {
+    let mut scenario = Scenario::new(Kind::InvocationPhrase);
+    scenario.votes(0..3, "a");
+    let (candidate, edited) = (scenario.id("a"), scenario.value("b"));
+    let approve = Event::Approve {
+        is_second: false,
+        candidate,
+        edited: Some(edited),
+        reason: None,
+    };
+    scenario.event(&approve).unwrap();
+    let restore = Some(scenario.value("a"));
+    scenario
+        .event(&Event::Revert {
+            revision: Revision::default(),
+            restore,
+            reason: "wrong".into(),
+        })
+        .unwrap();
+    assert_eq!(scenario.applied(), Some("a"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Review: every proposal is a version, and a person decides about each, once.
 
+mod undo;
+
 use super::*;
 use crate::{candidate::Verdict, kinds::ReviewRules, resource::proposal_of};
 
@@ -94,8 +96,18 @@ impl Reviewed {
 
     fn approve(&mut self, candidate: CandidateId) -> Result<Decision, Refusal> {
         self.apply(&Event::Approve {
+            is_second: false,
             candidate,
             edited: None,
+            reason: None,
+        })
+    }
+
+    fn edit(&mut self, candidate: CandidateId, text: &str) -> Result<Decision, Refusal> {
+        self.apply(&Event::Approve {
+            is_second: false,
+            candidate,
+            edited: Some(Self::value(text)),
             reason: None,
         })
     }
@@ -277,6 +289,7 @@ fn a_version_writes_its_number_into_its_value() {
     let proposed = reviewed.apply(&event).unwrap().subject.unwrap();
     // Approved with what it says anyway, it is not edited.
     let event = Event::Approve {
+        is_second: false,
         candidate: proposed,
         edited: Some(value("two")),
         reason: None,
@@ -298,6 +311,7 @@ fn an_edited_approval_is_a_version_of_its_own() {
     let mut reviewed = Reviewed::new(false);
     let proposed = reviewed.generated("one").unwrap();
     let event = Event::Approve {
+        is_second: false,
         candidate: proposed,
         edited: Some(Reviewed::value("won")),
         reason: Some("spelling".into()),
@@ -419,5 +433,34 @@ fn kinds_that_are_decided_in_another_way_refuse_what_is_for_review() {
         let id = reviewed.put(if kind == Kind::DomainRule { "block" } else { "one" });
         assert_eq!(reviewed.make_current(id), Err(Refusal::NotByReview));
         assert_eq!(reviewed.generated("two"), Err(Refusal::NotByReview));
+    }
+}
+
+#[test]
+fn two_reviewers_approve_a_proposal_or_another_text() {
+    for edit in [None, Some("edited")] {
+        let mut review = Reviewed::new(false);
+        review.policy.reviewers_needed = 2;
+        let proposed = review.generated("proposed").unwrap();
+        let approve = |candidate, edited: Option<&str>, is_second| Event::Approve {
+            candidate,
+            edited: edited.map(Reviewed::value),
+            reason: None,
+            is_second,
+        };
+        let first = review.apply(&approve(proposed, edit, false)).unwrap();
+        let approved = first.subject.unwrap();
+        assert!(review.state.candidate(approved).unwrap().awaits_second());
+        assert_eq!((review.applies(), approved == proposed), (None, edit.is_none()));
+        let undo = Event::Undo {
+            decision: Box::new(first.undoable.unwrap()),
+        };
+        review.apply(&undo).unwrap();
+        let first = review.apply(&approve(proposed, edit, false)).unwrap();
+        let second = review
+            .apply(&approve(first.subject.unwrap(), None, true))
+            .unwrap();
+        assert_eq!(review.applies(), Some(edit.unwrap_or("proposed")));
+        assert!(second.resource.is_some());
     }
 }

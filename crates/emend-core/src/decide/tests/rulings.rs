@@ -1,6 +1,7 @@
 //! Rulings: the newest effective one is in force, whatever arrived when.
 
 mod arrival;
+mod undo;
 
 use proptest::prelude::*;
 
@@ -122,6 +123,7 @@ impl Rulings {
 
     pub(super) fn approve(&mut self, order: i64) -> Result<Decision, Refusal> {
         self.apply(&Event::Approve {
+            is_second: false,
             candidate: self.id(order),
             edited: None,
             reason: None,
@@ -265,6 +267,7 @@ fn an_edited_approval_is_the_reviewers_own_ruling() {
     rulings.rule(2, "academic", REVIEWER);
     let edited = Some(Rulings::value("low"));
     let event = Event::Approve {
+        is_second: false,
         candidate: rulings.id(1),
         edited,
         reason: None,
@@ -277,6 +280,15 @@ fn an_edited_approval_is_the_reviewers_own_ruling() {
         (Origin::Review, Some(rulings.id(1)))
     );
     assert_eq!(rulings.status(1).0, Status::Rejected);
+    // Once that is reverted, what the reporter asked for waits as it did before.
+    rulings.revert(2, Some("academic"));
+    assert_eq!(rulings.applies(), Some("academic"));
+    assert_eq!(
+        rulings.status(1),
+        (Status::AwaitingReview, Some(Reason::NotEntitled))
+    );
+    rulings.approve(1).unwrap();
+    assert_eq!(rulings.status(1).0, Status::Superseded, "a newer one is in force");
 }
 
 #[test]
@@ -472,4 +484,57 @@ fn who_takes_back_what_is_not_in_force_is_not_told_that_it_was() {
         (OutcomeState::NoEffect, Some(Reason::Retracted))
     );
     assert_eq!(rulings.applies(), Some("block"));
+}
+
+#[test]
+fn two_reviewers_approve_what_they_were_asked_or_other_words() {
+    for edit in [None, Some("low")] {
+        let mut rulings = Rulings::new();
+        rulings.policy.reviewers_needed = 2;
+        rulings.rule(1, "block", "");
+        let approve = |candidate, edited: Option<&str>, is_second| Event::Approve {
+            candidate,
+            edited: edited.map(Rulings::value),
+            reason: None,
+            is_second,
+        };
+        let first = rulings.apply(&approve(rulings.id(1), edit, false)).unwrap();
+        let approved = first.subject.unwrap();
+        let waits = |rulings: &Rulings| rulings.state.candidate(approved).unwrap().awaits_second();
+        assert!(waits(&rulings) && first.resource.is_none());
+        rulings.rule(2, "academic", "");
+        assert!(waits(&rulings), "what else is said leaves it as it is");
+        rulings.apply(&approve(approved, None, true)).unwrap();
+        assert_eq!(rulings.applies(), Some(edit.unwrap_or("block")));
+        let original = rulings.state.candidate(rulings.id(1)).unwrap();
+        assert_eq!(original.status == Status::Rejected, edit.is_some());
+    }
+}
+
+#[test]
+fn what_was_rejected_for_a_reason_of_its_own_stays_so_once_an_edit_is_reverted() {
+    let mut rulings = Rulings::new();
+    rulings.policy.reviewers_needed = 2;
+    rulings.rule(1, "block", "");
+    let approve = |candidate, edited: Option<&str>, is_second| Event::Approve {
+        candidate,
+        edited: edited.map(Rulings::value),
+        reason: None,
+        is_second,
+    };
+    let first = rulings
+        .apply(&approve(rulings.id(1), Some("low"), false))
+        .unwrap();
+    rulings.reject(1).unwrap();
+    rulings
+        .apply(&approve(first.subject.unwrap(), None, true))
+        .unwrap();
+    assert_eq!(rulings.applies(), Some("low"));
+    rulings.revert(1, None);
+    assert_eq!(rulings.applies(), None);
+    let original = rulings.state.candidate(rulings.id(1)).unwrap();
+    assert_eq!(
+        (original.status, original.decision_reason.as_deref()),
+        (Status::Rejected, Some("no"))
+    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Report, share};
+use super::{Report, TestSet, share};
 use crate::replay::Settings;
 
 impl Report {
@@ -29,6 +29,13 @@ impl Report {
                     "wrongPromotions": day.wrong_promotions,
                     "phrasesLearned": day.phrases,
                     "trafficCovered": day.covered,
+                    "near": day.near,
+                    "nearShare": share(day.near, day.queries),
+                    "nearHits": day.near_hits,
+                    "nearHitRate": share(day.near_hits, day.near),
+                    "hitsWithNear": day.hits_with_near,
+                    "hitRateWithNear": share(day.hits_with_near, day.queries),
+                    "test": test_set(&day.test),
                 })
             })
             .collect();
@@ -43,6 +50,7 @@ impl Report {
             habits,
             zipf_exponent,
             threshold,
+            near,
             seed,
         } = &self.settings;
         json!({
@@ -57,6 +65,8 @@ impl Report {
                 "confirmations": habits.confirmations,
                 "zipfExponent": zipf_exponent,
                 "threshold": threshold,
+                "nearMinConfidence": near.min_confidence,
+                "nearAnswered": near.answered,
                 "seed": seed,
             },
             "people": {
@@ -70,14 +80,7 @@ impl Report {
             "promotions": promotions,
             "wrongPromotions": wrong,
             "wrongPromotionShare": share(wrong, promotions),
-            "test": {
-                "queries": self.test.queries,
-                "hits": self.test.hits,
-                "hitRate": share(self.test.hits, self.test.queries),
-                "baseHits": self.test.base_hits,
-                "baseHitRate": share(self.test.base_hits, self.test.queries),
-                "learned": self.test.learned,
-            },
+            "test": test_set(&self.test),
             "audit": {
                 "submitted": self.audit.submitted,
                 "stored": self.audit.stored,
@@ -94,4 +97,21 @@ impl Report {
             "seconds": self.seconds,
         })
     }
+}
+
+fn test_set(test: &TestSet) -> Value {
+    json!({
+        "queries": test.queries,
+        "hits": test.hits,
+        "hitRate": share(test.hits, test.queries),
+        "baseHits": test.base_hits,
+        "baseHitRate": share(test.base_hits, test.queries),
+        "learned": test.learned,
+        "near": test.near,
+        "nearShare": share(test.near, test.queries),
+        "nearHits": test.near_hits,
+        "nearHitRate": share(test.near_hits, test.near),
+        "hitsAtAnyConfidence": test.hits_at_any_confidence,
+        "hitRateAtAnyConfidence": share(test.hits_at_any_confidence, test.queries),
+    })
 }

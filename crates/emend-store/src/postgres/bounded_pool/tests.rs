@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use emend_base::{entropy::Entropy, lifecycle::Lifecycle};
-use sqlx::migrate::Migrator;
+use sqlx::{migrate::Migrator, postgres::PgConnectOptions};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -334,6 +334,37 @@ async fn scans_take_at_most_half_of_the_connections_even_when_abandoned() {
     assert!(futures::poll!(&mut second).is_pending());
     timeout(SOON, second).await.expect("soon").unwrap();
     assert!(began.elapsed() >= Duration::from_millis(200));
+    is_served(&pool).await;
+    pool.close().await;
+    database.close().await;
+}
+
+#[tokio::test]
+async fn while_the_server_is_away_what_needs_it_fails_soon_and_once_it_answers_again_it_is_served() {
+    let Some((database, _road, pool)) = one().await else {
+        return;
+    };
+    let reachable = pool.pool.connect_options();
+    // Nobody listens there.
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let away = PgConnectOptions::clone(&reachable).port(gone.local_addr().unwrap().port());
+    drop(gone);
+    pool.pool.set_connect_options(away);
+    drop(
+        pool.acquire()
+            .await
+            .unwrap()
+            .0
+            .connection
+            .take()
+            .map(PoolConnection::detach),
+    );
+    assert!(matches!(pool.ping().await, Err(StoreError::Unavailable(_))));
+    let begun = Instant::now();
+    assert!(matches!(pool.acquire().await, Err(StoreError::Unavailable(_))));
+    assert!(begun.elapsed() < 2 * AWAY_PATIENCE, "{:?}", begun.elapsed());
+    pool.pool.set_connect_options(PgConnectOptions::clone(&reachable));
+    pool.ping().await.unwrap();
     is_served(&pool).await;
     pool.close().await;
     database.close().await;

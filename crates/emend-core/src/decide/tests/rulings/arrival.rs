@@ -216,6 +216,7 @@ impl Rulings {
                 reason: None,
             },
             Done::Approve(index) => Event::Approve {
+                is_second: false,
                 candidate: id(index),
                 edited: None,
                 reason: None,

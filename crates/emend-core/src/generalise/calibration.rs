@@ -1,0 +1,141 @@
+//! How likely an answer is right, learned from answers to phrases that were left out.
+
+use super::arithmetic::{logistic, number};
+
+/// Answers from which a calibration is made, at least.
+pub(super) const MIN_ANSWERS: usize = 20;
+/// Steps of Newton's method.
+const STEPS: usize = 25;
+/// Keeps the slopes finite where every answer was right.
+const RIDGE: f64 = 0.1;
+
+/// What an answer to a phrase that means nothing learned counts beside others. By measurement (docs/learning.md): more
+/// leaves more such phrases alone, and others with them.
+const STRANGER: f64 = 0.5;
+
+/// What is known of an answer: figures that speak for it.
+pub(super) type Signs = [f32; 3];
+
+/// Logistic regression of "was right" on an answer's signs and the first one's square (Platt scaling, with his corrected
+/// targets). The square lets confidence rise more slowly among doubtful answers, as strangers are, than among sure ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Calibration {
+    slopes: [f32; TERMS],
+}
+
+const TERMS: usize = 5;
+
+fn terms([one, other, third]: Signs) -> [f32; TERMS] {
+    [one, other, third, one * one / 8.0, 1.0]
+}
+
+impl Calibration {
+    /// From answers and whether each was right; none of too few. Of answers to phrases that mean nothing learned, which
+    /// cannot be right, each counts a part.
+    pub(super) fn of(answers: &[(Signs, bool)], strangers: &[Signs]) -> Option<Self> {
+        if answers.len() < MIN_ANSWERS {
+            return None;
+        }
+        let right = answers.iter().filter(|(_, right)| *right).count();
+        let wrong = answers.len() - right;
+        let (high, low) = (
+            f64::from((number(right) + 1.0) / (number(right) + 2.0)),
+            f64::from(1.0 / (number(wrong) + 2.0)),
+        );
+        let mut at = [0.0_f64; TERMS];
+        for _ in 0..STEPS {
+            let (mut slope, mut curve) = ([0.0_f64; TERMS], [[0.0_f64; TERMS]; TERMS]);
+            let known = answers
+                .iter()
+                .map(|&(signs, right)| (signs, if right { high } else { low }, 1.0));
+            let strange = strangers.iter().map(|&signs| (signs, low, STRANGER));
+            for (signs, target, weight) in known.chain(strange) {
+                let signs = terms(signs).map(f64::from);
+                let linear: f64 = at.iter().zip(signs).map(|(at, sign)| at * sign).sum();
+                let probability = f64::from(logistic(narrow(linear)));
+                let off = weight * (probability - target);
+                let spread = weight * (probability * (1.0 - probability)).max(1e-6);
+                for row in 0..TERMS {
+                    slope[row] += off * signs[row];
+                    for column in 0..TERMS {
+                        curve[row][column] += spread * signs[row] * signs[column];
+                    }
+                }
+            }
+            for row in 0..TERMS {
+                slope[row] += RIDGE * at[row];
+                curve[row][row] += RIDGE;
+            }
+            let step = solve(curve, slope);
+            for (at, step) in at.iter_mut().zip(step) {
+                *at -= step.clamp(-2.0, 2.0);
+            }
+        }
+        Some(Self {
+            slopes: at.map(narrow),
+        })
+    }
+
+    /// The probability that an answer with these signs is right.
+    pub(super) fn confidence(self, signs: Signs) -> f32 {
+        let terms = self.slopes.iter().zip(terms(signs));
+        logistic(terms.map(|(slope, term)| slope * term).sum())
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounded to the nearest, as IEEE 754 says"
+)]
+fn narrow(x: f64) -> f32 {
+    x as f32
+}
+
+/// Solves symmetric, positive definite equations by elimination.
+fn solve(mut left: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; TERMS] {
+    for pivot in 0..TERMS {
+        let of_pivot = left[pivot];
+        for row in pivot + 1..TERMS {
+            let factor = left[row][pivot] / of_pivot[pivot];
+            for (coefficient, above) in left[row].iter_mut().zip(of_pivot).skip(pivot) {
+                *coefficient -= factor * above;
+            }
+            right[row] -= factor * right[pivot];
+        }
+    }
+    for row in (0..TERMS).rev() {
+        for column in row + 1..TERMS {
+            right[row] -= left[row][column] * right[column];
+        }
+        right[row] /= left[row][row];
+    }
+    right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_as_sure_as_it_was_right() {
+        // Of those with the sign four in five were right, of those without one in five.
+        let answers: Vec<(Signs, bool)> = (0..1_000)
+            .map(|number| {
+                let sign = number % 2 == 0;
+                let usual = number % 5 != 4;
+                ([f32::from(u8::from(sign)), 0.0, 0.0], sign == usual)
+            })
+            .collect();
+        let calibration = Calibration::of(&answers, &[]).unwrap();
+        assert!((calibration.confidence([1.0, 0.0, 0.0]) - 0.8).abs() < 0.02);
+        assert!((calibration.confidence([0.0, 0.0, 0.0]) - 0.2).abs() < 0.02);
+    }
+
+    #[test]
+    fn of_too_few_there_is_none_and_nothing_is_certain() {
+        let right = vec![([1.0, 1.0, 1.0], true); MIN_ANSWERS];
+        assert_eq!(Calibration::of(&right[1..], &[]), None);
+        let confidence = Calibration::of(&right, &[]).unwrap().confidence([1.0, 1.0, 1.0]);
+        assert!(confidence > 0.7 && confidence < 0.99, "{confidence}");
+    }
+}

@@ -1,0 +1,310 @@
+//! What is made of the learned phrases at once: vocabulary, classifier, neighbours, and how sure each may be.
+
+use std::sync::Arc;
+
+use super::{
+    Method,
+    arithmetic::log_odds,
+    calibration::{Calibration, Signs},
+    classifier::{Classifier, Weights},
+    features::Features,
+    neighbours::{Learned, Neighbours},
+    vocabulary::{Vector, Vocabulary},
+};
+use crate::normalize::normalize;
+
+/// Phrases that are fitted at most.
+pub(super) const MAX_PHRASES: usize = 20_000;
+/// Choices that are told apart by a classifier; among more only the nearest phrases answer, as among names of things.
+const MAX_CHOICES: usize = 500;
+/// Parts of which each is answered by a classifier fitted to the others.
+const FOLDS: usize = 8;
+/// In each fold one of so many choices is left out with all its phrases.
+const STRANGE: usize = 8;
+
+/// How long a phrase's vector is beside its features, which make up about 1.7.
+const VECTORS_WEIGHT: f32 = 2.0;
+
+/// A model of learned phrases.
+#[derive(Debug)]
+pub(super) struct Model {
+    vocabulary: Vocabulary,
+    /// Sorted.
+    choices: Vec<Arc<str>>,
+    /// The index in `choices` of each phrase of `neighbours`.
+    meanings: Vec<usize>,
+    neighbours: Neighbours,
+    classifier: Option<(Classifier, Calibration)>,
+    by_neighbour: Option<Calibration>,
+}
+
+/// Answers to phrases that were left out.
+#[derive(Debug, Default)]
+struct Answers {
+    /// To phrases whose choice was learned, and whether they were right.
+    to_known: Vec<(Signs, bool)>,
+    /// To phrases whose choice was not.
+    to_strangers: Vec<Signs>,
+}
+
+/// What a model makes of a phrase.
+pub(super) struct Looked {
+    weighed: Vec<(u64, f32)>,
+    vector: Vector,
+    similarities: Vec<f32>,
+}
+
+impl Looked {
+    pub(super) fn weighed(&self) -> &[(u64, f32)] {
+        &self.weighed
+    }
+
+    /// How similar each fitted phrase is.
+    pub(super) fn similarities(&self) -> &[f32] {
+        &self.similarities
+    }
+}
+
+impl Model {
+    /// Fits phrases that are sorted and of which none is there twice.
+    pub(super) fn fit(method: &Method, learned: Vec<Learned>) -> Self {
+        let features: Vec<Features> = learned
+            .iter()
+            .map(|learned| Features::of(&learned.phrase))
+            .collect();
+        let vocabulary = Vocabulary::of(features.iter());
+        let mut choices: Vec<Arc<str>> = learned.iter().map(|learned| learned.choice.clone()).collect();
+        choices.sort_unstable();
+        choices.dedup();
+        let meanings: Vec<usize> = learned
+            .iter()
+            .filter_map(|learned| choices.binary_search(&learned.choice).ok())
+            .collect();
+        let vectors: Vec<Vector> = learned
+            .iter()
+            .zip(&features)
+            .map(|(learned, features)| vector(method, &vocabulary, &learned.phrase, features))
+            .collect();
+        let mut neighbours = Neighbours::default();
+        for (learned, features) in learned.into_iter().zip(&features) {
+            neighbours.add(learned, &vocabulary.weighed(features));
+        }
+        neighbours.shrink();
+        let mut model = Self {
+            vocabulary,
+            choices,
+            meanings,
+            neighbours,
+            classifier: None,
+            by_neighbour: None,
+        };
+        if model.choices.len() > 1 {
+            model.calibrate(method, &features, vectors);
+        }
+        model
+    }
+
+    fn calibrate(&mut self, method: &Method, features: &[Features], vectors: Vec<Vector>) {
+        let alone: Vec<(Signs, bool)> = features
+            .iter()
+            .enumerate()
+            .map(|(at, features)| {
+                let nearest = self.nearest(features, |other| other != at);
+                let right = nearest.is_some_and(|(nearest, _)| self.meanings[nearest] == self.meanings[at]);
+                (
+                    [nearest.map_or(0.0, |(_, similarity)| similarity), 0.0, 0.0],
+                    right,
+                )
+            })
+            .collect();
+        self.by_neighbour = Calibration::of(&alone, &[]);
+        if self.choices.len() > MAX_CHOICES {
+            return;
+        }
+        let names = self.choices.iter().enumerate().map(|(choice, name)| {
+            let name = normalize(name);
+            (
+                vector(method, &self.vocabulary, &name, &Features::of(&name)),
+                choice,
+            )
+        });
+        let examples: Vec<(Vector, usize)> = vectors
+            .into_iter()
+            .zip(self.meanings.iter().copied())
+            .chain(names)
+            .collect();
+        let mut answers = Answers::default();
+        for fold in 0..FOLDS {
+            self.answer_without(fold, &examples, features, &mut answers);
+        }
+        self.classifier = Calibration::of(&answers.to_known, &answers.to_strangers)
+            .map(|calibration| (self.classify(&examples, |_| true), calibration));
+    }
+
+    /// A classifier of the examples that count.
+    fn classify(&self, examples: &[(Vector, usize)], counts: impl Fn(usize) -> bool) -> Classifier {
+        let counted: Vec<(&Vector, usize)> = examples
+            .iter()
+            .enumerate()
+            .filter(|&(at, _)| counts(at))
+            .map(|(_, (vector, choice))| (vector, *choice))
+            .collect();
+        let rows = examples
+            .iter()
+            .flat_map(|(vector, _)| vector)
+            .map(|&(row, _)| row as usize + 1);
+        let rows = rows.max().unwrap_or(0).max(self.vocabulary.len());
+        Classifier::new(&Weights::fit(&counted, rows, self.choices.len()))
+    }
+
+    /// What would be answered had nothing of a fold been learned: neither every so manieth phrase, nor some choices at all.
+    fn answer_without(
+        &self,
+        fold: usize,
+        examples: &[(Vector, usize)],
+        features: &[Features],
+        answers: &mut Answers,
+    ) {
+        let phrases = features.len();
+        let strange = |at: usize| examples[at].1 % STRANGE == fold;
+        let left_out = |at: usize| strange(at) || at < phrases && at % FOLDS == fold;
+        let classifier = self.classify(examples, |at| !left_out(at));
+        for at in (0..phrases).filter(|&at| at % FOLDS == fold) {
+            let (vector, meaning) = &examples[at];
+            let probabilities = classifier.probabilities(vector);
+            let Some((choice, probability)) = likeliest(&probabilities, |choice| choice % STRANGE != fold)
+            else {
+                continue;
+            };
+            let similarities = self
+                .neighbours
+                .similarities(&self.vocabulary.weighed(&features[at]));
+            let signs = self.signs(probability, choice, &similarities, |other| !left_out(other));
+            if strange(at) {
+                answers.to_strangers.push(signs);
+            } else {
+                answers.to_known.push((signs, choice == *meaning));
+            }
+        }
+    }
+
+    fn nearest(&self, features: &Features, counts: impl Fn(usize) -> bool) -> Option<(usize, f32)> {
+        let similarities = self.neighbours.similarities(&self.vocabulary.weighed(features));
+        let nearest = self
+            .neighbours
+            .nearest(&similarities, 1, |other, _| counts(other));
+        nearest.first().copied()
+    }
+
+    /// What there is of a phrase; nothing if it has no word and no vector.
+    pub(super) fn look(&self, method: &Method, phrase: &str) -> Option<Looked> {
+        let features = Features::of(phrase);
+        let weighed = self.vocabulary.weighed(&features);
+        if weighed.is_empty() && matches!(method, Method::Lexical) {
+            return None;
+        }
+        let vector = vector(method, &self.vocabulary, phrase, &features);
+        (!weighed.is_empty() || !vector.is_empty()).then(|| Looked {
+            vector,
+            similarities: self.neighbours.similarities(&weighed),
+            weighed,
+        })
+    }
+
+    /// The likeliest choice that may be answered, and how sure that is. `is_in_force` says of a fitted phrase whether it
+    /// still is.
+    pub(super) fn guess(
+        &self,
+        looked: &Looked,
+        may_answer: impl Fn(&str) -> bool,
+        is_in_force: impl Fn(&Learned) -> bool,
+    ) -> Option<(Arc<str>, f32)> {
+        let Some((classifier, calibration)) = &self.classifier else {
+            let nearest = self.neighbours.nearest(&looked.similarities, 1, |_, learned| {
+                may_answer(&learned.choice) && is_in_force(learned)
+            });
+            let &(at, similarity) = nearest.first()?;
+            let choice = self.learned()[at].choice.clone();
+            return Some((choice, self.confidence_of_neighbour(similarity)?));
+        };
+        let probabilities = classifier.probabilities(&looked.vector);
+        let (choice, probability) = likeliest(&probabilities, |choice| may_answer(&self.choices[choice]))?;
+        let learned = self.learned();
+        let signs = self.signs(probability, choice, &looked.similarities, |at| {
+            is_in_force(&learned[at])
+        });
+        Some((self.choices[choice].clone(), calibration.confidence(signs)))
+    }
+
+    /// What speaks for a choice: its probability, how near a phrase of it is, and how much nearer than those of others.
+    fn signs(
+        &self,
+        probability: f32,
+        choice: usize,
+        similarities: &[f32],
+        counts: impl Fn(usize) -> bool,
+    ) -> Signs {
+        let nearest = |own: bool| {
+            let nearest = self.neighbours.nearest(similarities, 1, |at, _| {
+                (self.meanings[at] == choice) == own && counts(at)
+            });
+            nearest.first().map_or(0.0, |&(_, similarity)| similarity)
+        };
+        let (own, others) = (nearest(true), nearest(false));
+        [log_odds(probability), own, own - others]
+    }
+
+    /// How sure the nearest phrase alone may be; `None` if too little was learned to say.
+    pub(super) fn confidence_of_neighbour(&self, similarity: f32) -> Option<f32> {
+        Some(self.by_neighbour?.confidence([similarity, 0.0, 0.0]))
+    }
+
+    /// The fitted phrases and what finds them.
+    pub(super) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
+    /// The fitted phrases, sorted.
+    pub(super) fn learned(&self) -> &[Learned] {
+        self.neighbours.learned()
+    }
+
+    /// What a phrase is found by.
+    pub(super) fn weighed(&self, features: &Features) -> Vec<(u64, f32)> {
+        self.vocabulary.weighed(features)
+    }
+
+    /// About how many bytes are held.
+    pub(super) fn bytes(&self) -> usize {
+        let classifier = self
+            .classifier
+            .as_ref()
+            .map_or(0, |(classifier, _)| classifier.bytes());
+        classifier + self.neighbours.bytes() + self.vocabulary.bytes()
+    }
+}
+
+/// A phrase as the classifier sees it: its features and, after those, its vector.
+fn vector(method: &Method, vocabulary: &Vocabulary, phrase: &str, features: &Features) -> Vector {
+    let mut vector = vocabulary.vector(features);
+    if let Method::Vectors(vectors) = method
+        && let Some(dense) = vectors.vector(phrase)
+    {
+        let squares: f32 = dense.iter().map(|value| value * value).sum();
+        let factor = VECTORS_WEIGHT / squares.sqrt().max(f32::MIN_POSITIVE);
+        let rows = (vocabulary.rows()..).zip(dense);
+        vector.extend(rows.map(|(row, value)| (row, value * factor)));
+    }
+    vector
+}
+
+/// The first of the likeliest choices.
+fn likeliest(probabilities: &[f32], may_answer: impl Fn(usize) -> bool) -> Option<(usize, f32)> {
+    let mut best: Option<(usize, f32)> = None;
+    for (choice, &probability) in probabilities.iter().enumerate() {
+        if best.is_none_or(|(_, most)| probability > most) && may_answer(choice) {
+            best = Some((choice, probability));
+        }
+    }
+    best
+}
