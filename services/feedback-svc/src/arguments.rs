@@ -15,6 +15,9 @@ use emend_base::{
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_serve::{
     listen::Exposure,
+    network::Network,
+    origin::Origin,
+    plain_http::Bounds,
     service::{Service, ServiceArgs, Start},
     service_settings,
 };
@@ -23,8 +26,11 @@ use emend_store::{DatabaseUrl, sqlite::DataDir, storage::StorageArgs};
 use crate::{
     Config, Handle, LearningAddress,
     corrections::config::CommitConfig,
-    outbox::config::RelayConfig,
-    ratings::http::{Binding, KeyFile, Network, RatingHttp},
+    outbox::{
+        config::RelayConfig,
+        credentials::{self, Tried},
+    },
+    ratings::http::{Binding, KeyFile, RatingHttp},
 };
 
 /// Stores corrections durably and delivers each to learning-svc.
@@ -37,7 +43,8 @@ use crate::{
     mut_args(service_settings!("FEEDBACK", "127.0.0.1:7401", "emend-data/feedback"))
 )]
 pub struct Arguments {
-    /// The address of learning-svc, https://HOST:PORT for TLS; it need not be reachable yet
+    /// The address of learning-svc, https://HOST:PORT for TLS, or those of several replicas, separated by commas; it need not be
+    /// reachable yet
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -78,7 +85,7 @@ pub struct Arguments {
 }
 
 /// Where raters in browsers are served.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Ratings over HTTP")]
 pub struct RatingHttpArgs {
     /// Take ratings over HTTP at this address, for this namespace and as this caller; may be given several times
@@ -94,7 +101,8 @@ pub struct RatingHttpArgs {
         long,
         value_name = "ORIGIN",
         value_delimiter = ',',
-        env = "EMEND_RATING_ORIGINS"
+        env = "EMEND_RATING_ORIGINS",
+        value_parser = allowed_origin
     )]
     pub rating_origins: Vec<String>,
     /// The proxies before these addresses, such as 10.0.0.0/8: what their X-Forwarded-For says is believed
@@ -109,6 +117,28 @@ pub struct RatingHttpArgs {
     /// drawn once and kept in the database, for all replicas]
     #[arg(long, value_name = "FILE", env = "EMEND_RATING_KEY_FILE")]
     pub rating_key_file: Option<PathBuf>,
+    /// How many connections are open there at once, at each address, 8 to 100000; in the last quarter one address has at most
+    /// four
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = count(8..=100_000))]
+    pub rating_max_connections: usize,
+    /// How long a request there may take to arrive, and how long a silent connection is kept, 100ms to 5m
+    #[arg(long, value_name = "SPAN", default_value = "10s",
+          value_parser = span(Duration::from_millis(100)..=Duration::from_mins(5)))]
+    pub rating_patience: Duration,
+    /// The longest rating that is read there, 1KiB to 1MiB
+    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = bytes(1 << 10..=1 << 20))]
+    pub rating_max_size: usize,
+}
+
+/// An origin as browsers send it, or `*`.
+fn allowed_origin(text: &str) -> Result<String, String> {
+    if text == "*" {
+        return Ok(text.to_owned());
+    }
+    let origin: Result<Origin, _> = text.parse();
+    origin
+        .map(|origin| origin.to_string())
+        .map_err(|why| format!("{why}, or *"))
 }
 
 impl RatingHttpArgs {
@@ -120,6 +150,12 @@ impl RatingHttpArgs {
             origins: self.rating_origins.clone(),
             trusted_proxies: self.rating_trusted_proxies.clone(),
             key: KeyFile(self.rating_key_file.clone()),
+            bounds: Bounds {
+                connections: self.rating_max_connections,
+                patience: self.rating_patience,
+                ..Bounds::default()
+            },
+            max_body: self.rating_max_size,
         }
     }
 }
@@ -240,6 +276,32 @@ impl Arguments {
         })
     }
 
+    /// Why learning-svc refuses this service, if it answers now and does. Without credentials there is nothing to try.
+    fn refused_by_learning(&self) -> Option<String> {
+        let token = self.learning_token_file.as_ref().map(TokenFile::new);
+        if token.is_none() && self.learning_tls.learning_client_cert.is_none() {
+            return None;
+        }
+        let remote = self.learning().ok()?.remote();
+        let trying = async move { credentials::tried(&remote, token.as_ref()).await };
+        // Settings are checked within a runtime, in which nothing may block on another one.
+        let tried = std::thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            Some(runtime.ok()?.block_on(trying))
+        });
+        match tried.join().ok()?? {
+            Tried::Refused(reason) => Some(format!(
+                "--learning-token-file, --learning-client-cert: learning-svc at {} refuses this service: {reason}",
+                self.learning_addr
+            )),
+            Tried::Untrusted(reason) => Some(format!(
+                "--learning-addr, --learning-ca: no secure connection to learning-svc at {}: {reason}",
+                self.learning_addr
+            )),
+            Tried::Accepted | Tried::Unknown => None,
+        }
+    }
+
     fn learning(&self) -> Result<LearningAddress, TlsError> {
         let address = self.learning_addr.clone();
         match self.learning_tls.files() {
@@ -261,7 +323,12 @@ impl Program for Arguments {
             .err()
             .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
         let rating_http = self.rating_http.configuration(&self.service.listen.exposure);
-        let own = token.into_iter().chain(learning).chain(rating_http.check());
+        let refused = match (&token, &learning) {
+            (None, None) => self.refused_by_learning(),
+            _ => None,
+        };
+        let own = token.into_iter().chain(learning).chain(refused);
+        let own = own.chain(rating_http.check());
         own.chain(self.storage.check())
             .chain(self.service.check())
             .collect()
@@ -385,6 +452,9 @@ mod tests {
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
             "--response-patience=4s",
+            "--rating-max-connections=9",
+            "--rating-patience=1s",
+            "--rating-max-size=2KiB",
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.bounds.calls), (9, 11));
@@ -394,6 +464,9 @@ mod tests {
             (2 << 20, 5)
         );
         assert_eq!(config.database_patience.as_secs(), 8);
+        let ratings = &config.rating_http;
+        assert_eq!((ratings.bounds.connections, ratings.max_body), (9, 2 << 10));
+        assert_eq!(ratings.bounds.patience.as_secs(), 1);
         assert!(config.init && config.log_result_titles);
         assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));

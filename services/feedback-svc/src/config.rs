@@ -78,7 +78,8 @@ impl Config {
     }
 }
 
-/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http` or `https`; or in this process.
+/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http` or `https`, or several such of its replicas, separated by
+/// commas; or in this process.
 #[derive(Debug, Clone)]
 pub struct LearningAddress {
     text: String,
@@ -103,13 +104,8 @@ impl FromStr for LearningAddress {
             address: text.to_owned(),
             reason,
         };
-        let url = match text.split_once("://") {
-            None => format!("http://{text}"),
-            Some(("http" | "https", _)) => text.to_owned(),
-            Some((scheme, _)) => return Err(error(format!("the scheme {scheme} is not supported"))),
-        };
-        let remote = Remote::new(&url).map_err(|invalid| error(invalid.to_string()))?;
-        if remote.port().is_none() {
+        let remote = Remote::at(text, "http").map_err(|invalid| error(invalid.to_string()))?;
+        if !remote.names_ports() {
             return Err(error("the port is missing".to_owned()));
         }
         Ok(Self {
@@ -160,6 +156,7 @@ mod tests {
             "https://learning:7402",
             "[::1]:7402",
             "learning.example:7402",
+            "learning-a:7402,learning-b:7402",
         ] {
             assert!(good.parse::<LearningAddress>().is_ok(), "{good}");
         }
@@ -169,6 +166,8 @@ mod tests {
             "https://learning",
             "ftp://learning:7402",
             "a b:1",
+            "7402",
+            "a:1,b",
             "http://",
         ] {
             assert!(bad.parse::<LearningAddress>().is_err(), "{bad}");

@@ -61,6 +61,7 @@ use emend_base::{
     lifecycle::Shutdown,
     reload::{self, Reload},
     telemetry::{Metrics, metrics::prometheus::Gauge},
+    tls::Remote,
 };
 use emend_proto::feedback::v1::{
     feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
@@ -77,7 +78,7 @@ pub use arguments::RatingHttpArgs;
 pub use config::{Config, LearningAddress};
 pub use corrections::config::CommitConfig;
 pub use outbox::config::RelayConfig;
-pub use ratings::http::{Binding, BindingError, KeyFile, Network, NetworkError, RatingHttp};
+pub use ratings::http::{Binding, BindingError, KeyFile, RatingHttp};
 
 use crate::{
     corrections::{
@@ -92,8 +93,13 @@ use crate::{
     installation::Target,
     metrics::FeedbackMetrics,
     outbox::{
-        Delivery, dead_letters::DeadLetters, delivery_queue::DeliveryQueue, ingest::IngestClient,
-        waiters::Waiters, worker::Relay,
+        Delivery,
+        credentials::{CredentialsCheck, LEARNING},
+        dead_letters::DeadLetters,
+        delivery_queue::DeliveryQueue,
+        ingest::IngestClient,
+        waiters::Waiters,
+        worker::Relay,
     },
     queries::{
         Queries,
@@ -101,8 +107,9 @@ use crate::{
         mining::Miner,
         record::{RecordWorker, Recorder},
         retention::Forgetter,
+        ubi::{self, Taking},
     },
-    ratings::{Ratings, worker::ContextWorker},
+    ratings::{Ratings, http::Listener, worker::ContextWorker},
     settings::{NamespaceSettings, grpc::SettingsEndpoint},
     upkeep::{DATABASE, Pruner, RELAY, ReadinessCheck, Sampler},
 };
@@ -115,6 +122,8 @@ use feedback_store::{
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
+    // Boxed because it is large, and so would be every future that holds this.
+    inside: Box<Remote>,
     rating_addresses: Vec<SocketAddr>,
     readiness: Readiness,
     lifecycle: Lifecycle,
@@ -127,12 +136,17 @@ impl Handle {
         self.address
     }
 
+    /// How other parts of this process connect to it: without TLS, since nothing leaves the process.
+    pub fn inside(&self) -> Remote {
+        (*self.inside).clone()
+    }
+
     /// The addresses on which it takes ratings over HTTP, in the order of the configuration.
     pub fn rating_addresses(&self) -> &[SocketAddr] {
         &self.rating_addresses
     }
 
-    /// Waits until it is ready: its database answers and its relay makes progress.
+    /// Waits until it is ready: its database answers, its relay makes progress, and learning-svc does not refuse it.
     pub async fn ready(&self) {
         self.readiness.ready(SERVICE_NAME).await;
     }
@@ -188,7 +202,7 @@ pub async fn start(
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
     let open = || feedback_store::open(&config.database, config.postgres_connections, &entropy);
-    let store = once_available(patience, &entropy, open)
+    let store = once_available(&config.database, patience, &entropy, open)
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     installation::begun(&*store, &config.database, config.init).await?;
@@ -200,6 +214,12 @@ pub async fn start(
     metrics.ratings.logs_titles = config.log_result_titles;
     upkeep::watch(&config, store.clone(), &readiness, &lifecycle);
 
+    let credentials = CredentialsCheck {
+        remote: config.learning.remote(),
+        token: config.learning_token.clone(),
+        readiness: readiness.clone(),
+        entropy: entropy.clone(),
+    };
     let delivery = IngestClient::new(
         config.learning.remote(),
         config.learning_token,
@@ -253,6 +273,11 @@ pub async fn start(
             dispatch: dispatch.clone(),
         }),
     };
+    let taking = Taking {
+        recorder: recorder.clone(),
+        clock: clock.clone(),
+    };
+    let of_users = move |listener: &Arc<Listener>| ubi::routes(listener, &taking);
     let queries = QueryEndpoint {
         queries: Arc::new(Queries { store: store.clone() }),
         ratings: Arc::clone(&ratings),
@@ -263,8 +288,8 @@ pub async fn start(
         store: store.clone(),
         wake: Arc::clone(&wake_eraser),
     }));
-    let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
-        .add_service(FeedbackServiceServer::new(feedback), &[DATABASE, RELAY])
+    let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
+        .add_service(FeedbackServiceServer::new(feedback), &[DATABASE, RELAY, LEARNING])
         .add_service(QueryServiceServer::new(queries), &[DATABASE])
         .add_service(SettingsServiceServer::new(settings), &[DATABASE, RELAY])
         .bounds(config.bounds)
@@ -272,10 +297,11 @@ pub async fn start(
         .authenticator(config.authenticator, &roles::RULES)
         .tls(config.tls.clone())
         .reflection(config.reflection)
-        .serve(listener, &lifecycle)
+        .serve_inside(listener, &lifecycle)
         .context("can't serve")?;
 
-    let rating_addresses = ratings::http::serve(&config.rating_http, &ratings, &entropy, &lifecycle).await?;
+    let rating_addresses =
+        ratings::http::serve(&config.rating_http, &ratings, &entropy, &lifecycle, of_users).await?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone(), metrics.ratings.clone());
@@ -324,9 +350,11 @@ pub async fn start(
     };
     check.run_once().await;
     lifecycle.spawn("watch readiness", check.run(soft.clone()));
+    lifecycle.spawn("try learning-svc's credentials", credentials.run(soft.clone()));
     tracing::info!(%address, database = %config.database, learning = %config.learning, "feedback-svc is ready");
     Ok(Handle {
         address,
+        inside: Box::new(inside),
         rating_addresses,
         readiness,
         lifecycle,

@@ -148,11 +148,21 @@ impl FromStr for Secret {
 /// Parses the address of an endpoint.
 fn endpoint(text: &str) -> Result<Uri, String> {
     let parsed: Result<Uri, _> = text.parse();
-    parsed
+    let url = parsed
         .ok()
-        .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.query().is_none())
-        .filter(|url| url.authority().is_some_and(|host| !host.as_str().contains('@')))
-        .ok_or_else(|| "expected http:// or https://, a host and a path".into())
+        .filter(|url| matches!(url.scheme_str(), Some("http" | "https")) && url.authority().is_some())
+        .ok_or("expected http:// or https://, a host and a path")?;
+    if url.authority().is_some_and(|host| host.as_str().contains('@')) {
+        return Err("it must have no user and password; --generator-key-file is for the key".into());
+    }
+    if url.query().is_some() {
+        return Err("it must have no query".into());
+    }
+    let path = url.path().trim_end_matches('/');
+    if path.ends_with("/chat/completions") {
+        return Err("it must end before /chat/completions, which is added to it".into());
+    }
+    Ok(url)
 }
 
 impl GeneratorArgs {
@@ -214,6 +224,10 @@ pub struct DatabaseArgs {
     /// How long what users did is kept for suggestions, from when it was recorded, 1h to 3650d; what was suggested from it stays
     #[arg(long, value_name = "SPAN", default_value = "90d", value_parser = long_span)]
     pub activity_retention: SignedDuration,
+    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`): `Resolve` gives near
+    /// answers by them, too, where a policy names just these
+    #[arg(long, value_name = "DIR", env = "EMEND_LEARNING_NEAR_VECTORS")]
+    pub near_vectors: Option<PathBuf>,
 }
 
 /// How the update stream behaves.
@@ -272,6 +286,12 @@ impl Arguments {
         config.database_patience = self.storage.database_patience;
         config.import_bytes = self.database.import_buffer_size;
         config.activity_retention = self.database.activity_retention;
+        config.near_vectors = self
+            .database
+            .near_vectors
+            .as_deref()
+            .map(emend_vectors::read)
+            .transpose()?;
         config.trust_file.clone_from(&self.evidence.trust_file);
         config.generator = self.generator.endpoint()?;
         config.stream = Settings {
@@ -466,14 +486,18 @@ mod tests {
             "no model"
         );
         assert!(parse(&["--generator-key=x"]).is_err(), "nothing to send it to");
-        for url in [
-            "models.example",
-            "ftp://models.example",
-            "https://u:p@models.example",
-            "https://m.example?k=1",
+        for (url, why) in [
+            ("models.example", "expected http:// or https://"),
+            ("ftp://models.example", "expected http:// or https://"),
+            ("https://u:p@models.example", "must have no user and password"),
+            ("https://m.example?k=1", "must have no query"),
+            (
+                "https://m.example/v1/chat/completions/",
+                "must end before /chat/completions",
+            ),
         ] {
             let refused = parse(&[&format!("--generator-url={url}"), "--generator-model=m"]).unwrap_err();
-            assert!(refused.contains("expected http:// or https://"), "{refused}");
+            assert!(refused.contains(why), "{refused}");
         }
         let secret = parse(&[
             "--generator-url=http://localhost:1/v1",

@@ -7,7 +7,7 @@ use learning_store::{Database, Store};
 use tokio::sync::Notify;
 
 use crate::{
-    contests::Contests,
+    contests::{Contests, queue::ReviewQueue},
     decisions::{Decisions, Follower},
     erasure::Erasure,
     evidence::Evidence,
@@ -145,6 +145,8 @@ pub struct Capabilities {
     pub policies: Policies,
     /// What users know and want to learn.
     pub profiles: Profiles,
+    /// The review queue, as its reviewers see it.
+    pub queue: ReviewQueue,
     /// What nodes answer with.
     pub resources: Resources,
     /// What has become of feedbacks.
@@ -183,6 +185,7 @@ impl Capabilities {
         });
         let store = || Arc::clone(&database);
         Self {
+            queue: ReviewQueue::new(store(), Arc::clone(&decisions), lifecycle.soft().clone()),
             evidence: Evidence::new(store(), Arc::clone(&decisions)),
             imports: Imports::new(store(), Arc::clone(&decisions)),
             namespaces: Namespaces::new(store(), Arc::clone(&decisions)),

@@ -5,6 +5,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use emend_base::{http_client::model::Endpoint, telemetry::Metrics};
+use emend_core::generalise::Vectors;
 use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
 use emend_store::{DatabaseUrl, PostgresUrl, available};
 use jiff::SignedDuration;
@@ -38,6 +39,8 @@ pub struct Config {
     pub generator: Option<Endpoint>,
     /// How long what users did is kept, from when it was recorded.
     pub activity_retention: SignedDuration,
+    /// The vectors that near answers of `Resolve` and previews are given by, too, where a policy names just these.
+    pub near_vectors: Option<Arc<dyn Vectors>>,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How much it takes on at once, and how long it waits for clients.
@@ -70,6 +73,7 @@ impl Config {
             trust_file: None,
             generator: None,
             activity_retention: SignedDuration::from_hours(90 * 24),
+            near_vectors: None,
             stream: Settings::default(),
             bounds: Bounds::default(),
             authenticator: None,

@@ -75,6 +75,7 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
         Refusal::NotByReview => precondition("NOT_BY_REVIEW"),
         Refusal::NotByVotes => precondition("NOT_BY_VOTES"),
         Refusal::SameId => precondition("SAME_ID"),
+        Refusal::NotTheLastDecision => precondition("NOT_THE_LAST_DECISION"),
         Refusal::BaseChanged => Error::Aborted {
             reason: "BASE_CHANGED",
             message: refusal.to_string(),

@@ -39,6 +39,7 @@ pub mod generator;
 mod grpc;
 pub mod ingest;
 pub mod log;
+pub mod lookups;
 pub mod metrics;
 pub mod nodes;
 pub mod outputs;

@@ -9,9 +9,19 @@ use emend_serve::auth::{self, Access, Addresses, Call, Namespaces, Reaches, Role
 use tonic::Request;
 
 /// Every RPC, by path.
-pub const RULES: [Rule; 50] = [
+pub const RULES: [Rule; 61] = [
+    rule(
+        "/emend.learning.v1.CandidateService/AcquireReviewLease",
+        Role::Reviewer,
+        Reaches::One,
+    ),
     rule(
         "/emend.learning.v1.CandidateService/ApproveCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/AskSecondOpinion",
         Role::Reviewer,
         Reaches::One,
     ),
@@ -26,7 +36,17 @@ pub const RULES: [Rule; 50] = [
         Reaches::Each,
     ),
     rule(
+        "/emend.learning.v1.CandidateService/CommentOnCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.CandidateService/GetCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/GetQueueStats",
         Role::Reviewer,
         Reaches::One,
     ),
@@ -36,7 +56,27 @@ pub const RULES: [Rule; 50] = [
         Reaches::One,
     ),
     rule(
+        "/emend.learning.v1.CandidateService/PreviewCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.CandidateService/RejectCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/ReleaseReviewLease",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/UndoDecision",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/WatchQueue",
         Role::Reviewer,
         Reaches::One,
     ),
@@ -131,6 +171,11 @@ pub const RULES: [Rule; 50] = [
         Reaches::One,
     ),
     rule(
+        "/emend.learning.v1.OutputService/ListOutputStats",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.OutputService/ListPromptVersions",
         Role::Reviewer,
         Reaches::One,
@@ -161,6 +206,11 @@ pub const RULES: [Rule; 50] = [
         Reaches::One,
     ),
     rule(
+        "/emend.learning.v1.PolicyService/PreviewPolicy",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
         "/emend.learning.v1.PolicyService/UpdateNamespacePolicy",
         Role::Admin,
         Reaches::One,
@@ -187,6 +237,11 @@ pub const RULES: [Rule; 50] = [
     ),
     rule(
         "/emend.learning.v1.ProfileService/ListSuggestions",
+        Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ProfileService/RankLearnings",
         Role::Reporter,
         Reaches::One,
     ),
@@ -281,14 +336,28 @@ emend_serve::addresses! {
     pb::ListCandidatesRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.user_id);
     pb::GetCandidateRequest => |it| Namespaces::One(&it.namespace);
+    pb::PreviewCandidateRequest => |it| Namespaces::One(&it.namespace);
     pb::ApproveCandidateRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::RejectCandidateRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::UndoDecisionRequest => |it| Namespaces::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::AcquireReviewLeaseRequest => |it| Namespaces::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::ReleaseReviewLeaseRequest => |it| Namespaces::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::AskSecondOpinionRequest => |it| Namespaces::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::CommentOnCandidateRequest => |it| Namespaces::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::WatchQueueRequest => |it| Namespaces::One(&it.namespace);
+    pb::GetQueueStatsRequest => |it| Namespaces::One(&it.namespace);
     pb::BatchApproveCandidatesRequest => |_it| Namespaces::Each;
     pb::BatchRejectCandidatesRequest => |_it| Namespaces::Each;
     pb::GetNamespacePolicyRequest => |it| Namespaces::One(&it.namespace);
     pb::GetPolicyRequest => |it| Namespaces::One(&it.namespace);
+    pb::PreviewPolicyRequest => |it| Namespaces::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
     pb::UpdateNamespacePolicyRequest => |it| Namespaces::One(it.policy.as_ref().map_or("", |policy| &policy.namespace));
     pb::UpdatePolicyRequest => |it| Namespaces::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
         for_user on_behalf(it.policy.as_ref().map_or("", |policy| &policy.namespace), &it.on_behalf_of);
@@ -321,6 +390,7 @@ emend_serve::addresses! {
     pb::RenderPromptRequest => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.user_id);
     pb::GetOutputStatsRequest => |it| Namespaces::One(&it.namespace);
+    pb::ListOutputStatsRequest => |it| Namespaces::One(&it.namespace);
     pb::ListPromptVersionsRequest => |it| Namespaces::One(&it.namespace);
     pb::PreviewImprovementRequest => |it| Namespaces::One(&it.namespace);
     pb::GenerateImprovementRequest => |it| Namespaces::One(&it.namespace),
@@ -336,6 +406,7 @@ emend_serve::addresses! {
     pb::ListSuggestionsRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
     pb::AcceptSuggestionRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
     pb::RejectSuggestionRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
+    pb::RankLearningsRequest => |it| Namespaces::One(&it.namespace), for_user Some(it.namespace.as_str());
     TrustFileFor => |it| Namespaces::One(&it.namespace),
         for_user on_behalf(&it.namespace, &it.on_behalf_of);
     pb::SubscribeRequest => |_it| Namespaces::Own;

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use emend_base::{
     Entropy, Environment, Lifecycle,
+    http_client::model::Endpoint,
     lifecycle::Shutdown,
     reload::{self, Reload, When},
     telemetry::metrics::prometheus::Gauge,
@@ -23,6 +24,7 @@ use emend_proto::learning::v1::{
 };
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available, postgres::PgWake};
+use http::uri::Authority;
 use learning_store::{self, CHANNEL, Database, Store, erasure::ErasedLog};
 use tokio::net::TcpListener;
 
@@ -35,6 +37,7 @@ use crate::{
     evidence::{Evidence, grpc::EvidenceHandler, mounted::MountedTrustFile, trust_file::MAX_BYTES},
     generator::http::Model,
     ingest::{grpc::IngestHandler, queue::IngestQueue},
+    lookups::{Guesses, NearModels, Previews},
     metrics::{self, LearningMetrics},
     outputs::grpc::OutputHandler,
     policies::grpc::PolicyHandler,
@@ -210,7 +213,7 @@ pub async fn start(
     } = environment;
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let store = once_available(patience, &entropy, || {
+    let store = once_available(&config.database, patience, &entropy, || {
         learning_store::open(&config.database, config.connections)
     });
     let store = store
@@ -233,7 +236,7 @@ pub async fn start(
     };
     let stream = Stream::start(
         Arc::<dyn Database>::clone(&store),
-        wake,
+        wake.clone(),
         Settings {
             metrics: metrics.stream.clone(),
             node_metrics: metrics.nodes.clone(),
@@ -256,12 +259,22 @@ pub async fn start(
     parts.lifecycle = lifecycle.clone();
     parts.metrics = metrics.clone();
     if let Some(endpoint) = &config.generator {
+        let Endpoint { url, model, .. } = endpoint;
+        let host = url.authority().map_or("", Authority::as_str);
+        tracing::info!(
+            host,
+            model,
+            "a model is asked for better prompts and suggestions; what people rated is sent there"
+        );
         parts.generator = Arc::new(Model::new(
             endpoint,
             Arc::new(Arc::clone(&parts.clock)),
             entropy.clone(),
         ));
     }
+    let vectors = config.near_vectors.clone();
+    let near = NearModels::new(Arc::clone(&parts.clock), vectors);
+    let previews = Previews::new(stream.clone(), near.clone(), Arc::<dyn Database>::clone(&store));
     let capabilities = Capabilities::new(parts);
     let Capabilities {
         contests,
@@ -274,10 +287,12 @@ pub async fn start(
         outputs,
         policies,
         profiles,
+        queue: review_queue,
         resources,
         standings,
         ..
     } = capabilities.clone();
+    ingest.guess_by(Guesses::new(stream.clone(), near.clone()));
     let queue = IngestQueue::start(&ingest, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -293,6 +308,14 @@ pub async fn start(
     lifecycle.spawn(
         "improve prompts",
         outputs.clone().improve_until_stopped(lifecycle.clone()),
+    );
+    lifecycle.spawn(
+        "follow the review queue",
+        review_queue.clone().follow_until_stopped(wake, entropy.clone()),
+    );
+    lifecycle.spawn(
+        "tidy the review queue",
+        review_queue.clone().tidy_until_stopped(lifecycle.soft().clone()),
     );
     let erased: Arc<dyn ErasedLog> = Arc::<dyn Database>::clone(&store);
     lifecycle.spawn(
@@ -338,7 +361,12 @@ pub async fn start(
         )
         .add_service(SubscriptionServer::new(stream.clone()), STREAM_CHECKS)
         .add_service(
-            CandidateServiceServer::new(CandidateHandler::new(contests, outputs.clone())),
+            CandidateServiceServer::new(CandidateHandler::new(
+                contests,
+                review_queue,
+                outputs.clone(),
+                previews.clone(),
+            )),
             READINESS_CHECKS,
         )
         .add_service(
@@ -347,6 +375,7 @@ pub async fn start(
                 imports,
                 log,
                 stream.clone(),
+                near.clone(),
                 config.import_bytes,
             )),
             READINESS_CHECKS,
@@ -362,7 +391,7 @@ pub async fn start(
             READINESS_CHECKS,
         )
         .add_service(
-            PolicyServiceServer::new(PolicyHandler::new(policies, namespaces)),
+            PolicyServiceServer::new(PolicyHandler::new(policies, namespaces, previews)),
             READINESS_CHECKS,
         )
         .add_service(

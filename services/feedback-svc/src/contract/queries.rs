@@ -7,10 +7,13 @@ use emend_proto::common::v1 as common;
 use feedback_store::{
     ports::{Group, QueryStore, SettingsStore, Written},
     records::{
+        event,
+        mining::{NewMined, Unanswered},
         queries::{Interaction, New, Query, QueryFilter, QueryResult, StoredQuery},
         settings::{Change, Settings, SettingsUpdate},
+        stats::{KeptSearch, StatsFilter},
     },
-    testing::{TestStore, namespace},
+    testing::{TestStore, lease, namespace},
 };
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
@@ -30,8 +33,69 @@ on_both! {
     lists_have_conditions_and_pages
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
     a_rewording_that_worked_is_proposed_once
+    what_still_finds_nothing_is_told_again_after_an_hour
+    what_is_searched_more_often_keeps_no_other_query_from_being_told
     nothing_is_proposed_of_queries_whose_hits_are_not_known
     of_many_interactions_clicks_are_shown_before_impressions
+    searches_are_found_by_indexes_among_those_of_others
+}
+
+/// 30 searches of a namespace among 30,000 of others, each with a click: of more PostgreSQL would read all of a table this small.
+async fn searches_are_found_by_indexes_among_those_of_others(database: &TestStore) {
+    let numbers =
+        "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)";
+    let (bytes, analyze) = if database.sql().is_sqlite() {
+        ("x''", "")
+    } else {
+        ("''", "ANALYZE;")
+    };
+    let whose = format!(
+        "CASE WHEN i % 1000 = 0 THEN '{}' ELSE 'other-' || CAST(i % 50 AS TEXT) END",
+        namespace()
+    );
+    let id = "'q' || CAST(i AS TEXT)";
+    database
+        .execute(&format!(
+            "{numbers} INSERT INTO queries (namespace, query_id, caller, query_type, embedding_version, index_version, variant,
+                                            hit_count, details, searched_at, recorded_at)
+             SELECT {whose}, {id}, 'web', 'SEMANTIC', '', '', '', 1, {bytes}, i, i FROM n ORDER BY i;
+             {numbers} INSERT INTO query_personal (number, namespace, session_id, query_text, answer_text, classification)
+             SELECT i, {whose}, '', 'cards', '', '' FROM n;
+             {numbers} INSERT INTO query_interactions (namespace, query_id, action, object_id, is_click, position, acted_at,
+                                                       recorded_at)
+             SELECT {whose}, {id}, 'click', 'card-1', 1, 1, i, i FROM n; {analyze}"
+        ))
+        .await
+        .unwrap();
+    let all = StatsFilter {
+        namespace: namespace(),
+        from: None,
+        before: None,
+        query_type: None,
+    };
+    let some = StatsFilter {
+        from: Some(Timestamp::UNIX_EPOCH),
+        before: Some(Timestamp::from_second(1).unwrap()),
+        query_type: Some("SEMANTIC".into()),
+        ..all.clone()
+    };
+    for filter in [all, some] {
+        let plan = database.sql().plan_of_searches(&filter).await;
+        assert!(
+            plan.contains("queries_by_namespace") || plan.contains("queries_namespace_query_id"),
+            "{plan}"
+        );
+        let passes_over = ["Seq Scan", "SCAN queries", "SCAN p", "SCAN i"];
+        assert!(!passes_over.iter().any(|scan| plan.contains(scan)), "{plan}");
+        let mut found = 0;
+        let store: &dyn QueryStore = &*database.sql();
+        let mut each = |search: KeptSearch| {
+            assert!(search.is_clicked && search.text == "cards");
+            found += 1;
+        };
+        store.kept_searches(&filter, &mut each).await.unwrap();
+        assert_eq!(found, 30);
+    }
 }
 
 pub(super) fn query(id: &str, text: &str) -> Query {
@@ -335,7 +399,13 @@ async fn nothing_is_proposed_of_queries_whose_hits_are_not_known(database: &Test
         ..all()
     };
     assert_eq!(ids(database, &without_hits).await, ["s-3-3", "s-2-3", "s-1-3"]);
-    assert_eq!(miner(database).run_once().await.unwrap(), 0);
+    let worker = miner(database);
+    assert_eq!(
+        worker.run_once().await.unwrap(),
+        1,
+        "the hat, of which it is known"
+    );
+    assert_eq!(worker.metrics.mined_so_far(), 0, "no rewording worked");
 }
 
 async fn of_many_interactions_clicks_are_shown_before_impressions(database: &TestStore) {
@@ -373,13 +443,23 @@ async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
         &reworded("s-3", ("bounce a card", Some(0)), "return a card"),
     )
     .await;
-    assert_eq!(worker.run_once().await.unwrap(), 1);
+    assert_eq!(worker.run_once().await.unwrap(), 2);
     assert_eq!(worker.run_once().await.unwrap(), 0);
     assert_eq!(worker.metrics.mined_so_far(), 1);
 
-    let [event] = &super::claim_all(database).await[..] else {
-        panic!("one event is proposed");
+    let [event, unanswered] = &super::claim_all(database).await[..] else {
+        panic!("a rewording is proposed, and a query that found nothing is told of");
     };
+    let told = emend_proto::learning::v1::Event::decode(unanswered.payload.clone()).unwrap();
+    let Some(emend_proto::learning::v1::event::Event::Unanswered(told)) = told.event else {
+        panic!("{told:?}");
+    };
+    assert_eq!(told.query_text, "Bounce a card");
+    assert_eq!(
+        (told.query_count, told.session_count, told.click_count),
+        (3, 3, 3)
+    );
+    super::delivered(database, unanswered.event_id, "done").await;
     let sent = emend_proto::learning::v1::Event::decode(event.payload.clone()).unwrap();
     let Some(emend_proto::learning::v1::event::Event::Mined(mined)) = sent.event else {
         panic!("{sent:?}");
@@ -395,4 +475,85 @@ async fn a_rewording_that_worked_is_proposed_once(database: &TestStore) {
     assert_eq!(term.relation(), common::SynonymRelation::OneWay);
     super::delivered(database, event.event_id, "done").await;
     assert_eq!(super::claim_all(database).await.len(), 0, "it was delivered");
+}
+
+/// What found nothing in three sessions.
+async fn record_unanswered(database: &TestStore, round: &str, text: &str) {
+    for session in ["s-1", "s-2", "s-3"] {
+        let mut failed = query(&format!("{round}-{session}"), text);
+        (failed.session_id, failed.hit_count) = (format!("{round}-{session}"), Some(0));
+        record(database, &group(vec![failed], vec![])).await;
+    }
+}
+
+async fn what_still_finds_nothing_is_told_again_after_an_hour(database: &TestStore) {
+    let worker = miner(database);
+    record_unanswered(database, "first", "a hat").await;
+    assert_eq!(worker.run_once().await.unwrap(), 1);
+    database.advance(2 * 3600).await;
+    assert_eq!(worker.run_once().await.unwrap(), 0, "it is still on its way");
+    let lease = lease();
+    let token = lease.token;
+    let told = database.store.claim(10, lease).await.unwrap();
+    assert_eq!(told.len(), 1);
+    let letter = super::dead(told[0].event_id, token);
+    database.store.settle(&[letter]).await.unwrap();
+    assert_eq!(
+        worker.run_once().await.unwrap(),
+        0,
+        "a dead letter is sent again by a person"
+    );
+    database.execute("DELETE FROM outbox").await.unwrap();
+
+    for _ in 0..2 {
+        assert_eq!(
+            worker.run_once().await.unwrap(),
+            1,
+            "what is near to it may be learned now"
+        );
+        assert_eq!(worker.run_once().await.unwrap(), 0, "an hour has not passed");
+        let told = super::claim_all(database).await;
+        super::delivered(database, told[0].event_id, "nothing is near").await;
+        assert_eq!(worker.run_once().await.unwrap(), 0, "an hour has not passed");
+        assert_eq!(database.number("SELECT count(*) FROM mined_rewrites").await, 1);
+        database.advance(3600).await;
+    }
+    // Nobody searches for it any more.
+    database.advance(25 * 3600).await;
+    database.sql().forget(10).await.unwrap();
+    record_unanswered(database, "second", "a scarf").await;
+    assert_eq!(worker.run_once().await.unwrap(), 1);
+    assert_eq!(
+        database
+            .number("SELECT count(*) FROM mined_rewrites WHERE failed = 'a hat'")
+            .await,
+        0,
+        "what is told again anyway is not kept"
+    );
+}
+
+async fn what_is_searched_more_often_keeps_no_other_query_from_being_told(database: &TestStore) {
+    let ids = crate::testing::ids();
+    let new = |text: &str| NewMined {
+        namespace: namespace(),
+        failed: text.into(),
+        worked: String::new(),
+        event: event::unanswered(
+            ids.event(),
+            &namespace(),
+            &Unanswered {
+                text: text.into(),
+                queries: 3,
+                sessions: 3,
+                clicks: 0,
+            },
+        ),
+    };
+    let queries = ["a", "b", "c"].map(new);
+    let hour = Duration::from_hours(1);
+    let (store, namespace) = (database.sql(), namespace());
+    let tell = || store.tell(&namespace, &queries, hour, 2);
+    assert_eq!(tell().await.unwrap(), 2);
+    assert_eq!(tell().await.unwrap(), 1, "the third, which is the rarest");
+    assert_eq!(tell().await.unwrap(), 0);
 }

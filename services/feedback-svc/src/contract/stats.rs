@@ -2,7 +2,7 @@
 
 use emend_core::search::SearchRating::{self, Down, Up};
 use feedback_store::{
-    ports::QueryStore,
+    ports::{ErasureStore, QueryStore},
     records::{
         queries::{KeptCounts, Query},
         stats::{Compared, Dimension, Share, StatsFilter, Traffic},
@@ -12,6 +12,7 @@ use feedback_store::{
 
 use crate::{
     contract::queries::{acted, group, on_both, query, record},
+    erasure::tests::redaction,
     testing::queries,
 };
 
@@ -22,6 +23,7 @@ on_both! {
     queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known
     words_that_stand_out_in_negative_queries_come_first
     what_was_searched_most_is_counted_with_its_clicks_by_variant
+    the_worst_queries_are_those_that_most_people_rate_down_and_still_do
 }
 
 fn all() -> StatsFilter {
@@ -257,6 +259,9 @@ async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStor
         ],
     )
     .await;
+    // A second person who rates a query so does not make it two.
+    let again = search_rated(["another", "", ""], "A-0", Down);
+    stored(&*database.store, &again, None).await;
     let found = queries(database).negative_terms(&all(), 3).await.unwrap();
     assert_eq!((found.negative_queries, found.queries), (9, 20));
     let terms: Vec<_> = found
@@ -368,4 +373,86 @@ async fn what_was_searched_most_is_counted_with_its_clicks_by_variant(database: 
     ] {
         assert_eq!(queries.recent(&filter, 2).await.unwrap().all.searches, expected);
     }
+}
+
+async fn the_worst_queries_are_those_that_most_people_rate_down_and_still_do(database: &TestStore) {
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    let asked = (0..120).map(|number| query(&format!("q{number}"), "Cards  ＬＯＳＴ"));
+    let others = [
+        query("x", "returns"),
+        query("y", "cards lost"),
+        query("z", "shoes"),
+    ];
+    record(database, &group(asked.chain(others).collect(), vec![])).await;
+    let down = |who: &str, query: &str| search_rated([who, "", ""], query, Down);
+    // Three people rate one query down, long before more than a page of other ratings.
+    let early = [
+        down("ann", "x"),
+        down("bob", "x"),
+        down("eve", "x"),
+        down("eve", "unknown"),
+    ];
+    inserted(&*database.store, &early, None).await;
+    database.advance(60).await;
+    let monday = "2026-03-29T23:01:00Z".parse().unwrap();
+    // One rates another, in several wordings, again and again; a second one agrees.
+    let mut many: Vec<_> = (0..120)
+        .map(|number| down("ann", &format!("q{number}")))
+        .collect();
+    many.push(down("bob", "y"));
+    inserted(&*database.store, &many, None).await;
+    // What was taken back, replaced or dealt with is not open.
+    let slip = down("bob", "z");
+    stored(&*database.store, &slip, None).await;
+    stored(&*database.store, &down("tom", "q7"), None).await;
+    stored(&*database.store, &search_rated(["tom", "", ""], "q7", Up), None).await;
+    database
+        .store
+        .retract(&retraction(slip.id, "a slip"), None)
+        .await
+        .unwrap();
+
+    let queries = queries(database);
+    let worst = async |filter: &StatsFilter, limit: u32| {
+        let (worst, all) = queries.worst_queries(filter, limit).await.unwrap();
+        let named: Vec<_> = worst
+            .into_iter()
+            .map(|query| (query.people, query.text, query.query_id, query.query_type))
+            .collect();
+        (named, all)
+    };
+    let named = |people, text: &str, id: &str, query_type: &str| {
+        (people, text.to_owned(), id.to_owned(), query_type.to_owned())
+    };
+    let (returns, cards) = (
+        named(3, "returns", "x", "SEMANTIC"),
+        named(2, "cards lost", "y", "SEMANTIC"),
+    );
+    let unknown = named(1, "", "unknown", "");
+    assert_eq!(
+        worst(&all(), 10).await,
+        (vec![returns.clone(), cards.clone(), unknown], 3)
+    );
+    assert_eq!(worst(&all(), 1).await, (vec![returns.clone()], 3));
+    let later = StatsFilter {
+        from: Some(monday),
+        ..all()
+    };
+    assert_eq!(worst(&later, 10).await, (vec![cards.clone()], 1));
+    let earlier = StatsFilter {
+        before: Some(monday),
+        query_type: Some("SEMANTIC".into()),
+        ..all()
+    };
+    assert_eq!(worst(&earlier, 10).await, (vec![returns], 1));
+    // Erased with its text, and left out with its rating.
+    database
+        .execute("UPDATE search_ratings SET processed = 1 WHERE query_id = 'unknown'")
+        .await
+        .unwrap();
+    let redacted = early.iter().map(|rating| rating.id);
+    for id in redacted {
+        database.sql().redact(&[redaction(id)]).await.unwrap();
+    }
+    assert_eq!(worst(&all(), 10).await, (vec![cards], 1));
 }

@@ -162,7 +162,7 @@ async fn exported(ratings: &Ratings, filter: &StatsFilter) -> Vec<Value> {
     loop {
         let part = ratings.export(&export, after).await.unwrap();
         rows.extend(part.text.lines().map(|line| serde_json::from_str(line).unwrap()));
-        after = part.orders.last().copied();
+        after = part.last;
         if !part.more {
             return rows;
         }

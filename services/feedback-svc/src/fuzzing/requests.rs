@@ -271,5 +271,7 @@ fn filter_message(filter: &RatingFilter) -> pb::SearchRatingFilter {
         query_type: filter.query_type.clone().unwrap_or_default(),
         tag: filter.tag.as_ref().map(ToString::to_string).unwrap_or_default(),
         processed: filter.processed,
+        counting: filter.only_counting,
+        query_text: filter.query_text.clone().unwrap_or_default(),
     }
 }

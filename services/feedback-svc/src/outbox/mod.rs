@@ -6,6 +6,7 @@
 //! events does not matter to learning-svc, so nothing here preserves it.
 
 pub(crate) mod config;
+pub(crate) mod credentials;
 pub(crate) mod dead_letters;
 pub(crate) mod delivery_queue;
 pub(crate) mod dispatch;

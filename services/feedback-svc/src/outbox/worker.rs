@@ -102,9 +102,15 @@ fn end_spans(spans: Vec<Option<Pending>>, results: &[EventResult]) {
     }
 }
 
+/// The reason of a refusal that says nothing is wrong: learning-svc makes a model first, which takes seconds.
+const FITTING: &str = "NEAR_FITTING";
+
 /// Whether to log an event whose delivery has failed this many times: not failures that pass by themselves, and the
 /// others less and less often.
-fn is_told(failed: u32) -> bool {
+fn is_told(failed: u32, reason: Option<&str>) -> bool {
+    if reason == Some(FITTING) {
+        return failed >= 16 && failed.is_power_of_two();
+    }
     failed == 3 || (failed > 3 && failed.is_power_of_two())
 }
 
@@ -524,7 +530,7 @@ impl Relay {
                 }
                 Verdict::Again(refusal, reason) => {
                     let failed = attempts.saturating_add(1);
-                    if is_told(failed) {
+                    if is_told(failed, reason.as_deref()) {
                         let code = code_name(refusal.code.into());
                         tracing::warn!(%event_id, attempts = failed, code, reason, "an event keeps failing and is retried");
                     }
@@ -555,5 +561,22 @@ impl Relay {
             self.waiters.tell(event_id, answer);
         }
         settled.map(|()| Step::Answered(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_by_itself_is_not_logged() {
+        let told = |reason| {
+            (1..40)
+                .filter(|failed| is_told(*failed, reason))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told(Some("NOT_SO")), [3, 4, 8, 16, 32]);
+        assert_eq!(told(None), [3, 4, 8, 16, 32]);
+        assert_eq!(told(Some(FITTING)), [16, 32], "a model may take a minute");
     }
 }

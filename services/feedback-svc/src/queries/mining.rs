@@ -1,5 +1,5 @@
 //! Proposes synonyms from what users did: a query that found nothing, and the wording that then led to a click in the same
-//! session. Nothing is learned from it until a person says so, or ordinary votes do.
+//! session; and tells learning-svc, again and again, of queries that find nothing in several sessions, which proposes what similar phrases mean. Nothing is learned from it until a person says so, or ordinary votes do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ use feedback_store::{
     ports::QueryStore,
     records::{
         event,
-        mining::{MIN_SESSIONS, NewMined, SessionQuery},
+        mining::{MIN_SESSIONS, NewMined, SessionQuery, Unanswered},
     },
 };
 use tokio::time::sleep;
@@ -30,6 +30,12 @@ use crate::{ids::Ids, metrics::QueryMetrics, outbox::dispatch::Dispatch};
 const MAX_QUERIES: u32 = 50_000;
 /// Queries of one session looked at together.
 const MAX_SESSION: usize = 200;
+/// The longest query that can be a phrase, in characters.
+const LONGEST: usize = 512;
+/// The queries without results of one namespace that are told of in one round.
+const MOST_UNANSWERED: usize = 500;
+/// After how long a query that still finds nothing is told again: what was learned meanwhile may be near to it.
+const TOLD_AGAIN: Duration = Duration::from_hours(1);
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_mins(5);
 
@@ -42,6 +48,11 @@ struct Counting {
     /// What was counted of it, in normal form.
     seen: BTreeSet<(String, String)>,
     counts: BTreeMap<(String, String), (Rewrite, usize)>,
+    /// What found nothing in it, in normal form, and whether something was clicked after.
+    seen_unanswered: BTreeMap<String, bool>,
+    unanswered: BTreeMap<String, Unanswered>,
+    /// How many of the session were counted.
+    counted: usize,
 }
 
 impl Counting {
@@ -51,15 +62,20 @@ impl Counting {
             self.count();
             self.session.clear();
             self.seen.clear();
+            self.seen_unanswered.clear();
+            self.counted = 0;
         } else if self.session.len() >= 2 * MAX_SESSION {
             self.count();
             // The newest may have been reworded since.
             self.session.drain(..MAX_SESSION);
+            self.counted = self.session.len();
         }
         self.session.push(query);
     }
 
     fn count(&mut self) {
+        self.count_unanswered(self.counted);
+        self.counted = self.session.len();
         let searched = self.session.iter().map(|query| Searched {
             text: &query.text,
             at: query.at,
@@ -74,10 +90,59 @@ impl Counting {
         }
     }
 
+    /// Counts what found nothing; the queries of a part that was counted before are not counted again.
+    fn count_unanswered(&mut self, from: usize) {
+        for (place, query) in self
+            .session
+            .iter()
+            .enumerate()
+            .skip(from)
+            .filter(|(_, query)| query.found_nothing)
+        {
+            let phrase = normalize(&query.text);
+            let is_phrase =
+                (1..=LONGEST).contains(&phrase.chars().count()) && query.text.chars().count() <= LONGEST;
+            // What is masked stands in brackets.
+            if !is_phrase || query.text.contains('[') {
+                continue;
+            }
+            let clicked = self.session[place + 1..]
+                .iter()
+                .any(|later| later.clicked_at.is_some());
+            let known = self
+                .unanswered
+                .entry(phrase.clone())
+                .or_insert_with(|| Unanswered {
+                    text: query.text.clone(),
+                    queries: 0,
+                    sessions: 0,
+                    clicks: 0,
+                });
+            known.queries += 1;
+            let is_new = !self.seen_unanswered.contains_key(&phrase);
+            let seen = self.seen_unanswered.entry(phrase).or_insert(false);
+            known.sessions += usize::from(is_new);
+            known.clicks += usize::from(clicked && !*seen);
+            *seen |= clicked;
+        }
+    }
+
+    /// What found nothing, the most frequent first.
+    fn take_unanswered(&mut self) -> Vec<Unanswered> {
+        let mut all: Vec<_> = std::mem::take(&mut self.unanswered).into_values().collect();
+        all.sort_by(|one, other| {
+            other
+                .sessions
+                .cmp(&one.sessions)
+                .then_with(|| one.text.cmp(&other.text))
+        });
+        all
+    }
+
     /// The rewordings, each with in how many sessions it worked; the most frequent first.
-    fn finish(mut self) -> Vec<(Rewrite, usize)> {
+    fn finish(&mut self) -> Vec<(Rewrite, usize)> {
         self.count();
-        let mut counted: Vec<_> = self.counts.into_values().collect();
+        let mut counted: Vec<_> = std::mem::take(&mut self.counts).into_values().collect();
         counted.sort_by(|(one, often), (other, as_often)| as_often.cmp(often).then_with(|| one.cmp(other)));
         counted
     }
@@ -94,9 +159,9 @@ pub(crate) struct Miner {
 }
 
 impl Miner {
-    /// Proposes what was not proposed before; returns how many.
+    /// Proposes rewordings that were not proposed before, and tells what found nothing and was not told lately; returns how many.
     pub(crate) async fn run_once(&self) -> Result<u64, Error> {
-        let mut proposed = 0;
+        let (mut reworded, mut told) = (0, 0);
         for namespace in self.store.namespaces().await? {
             let mut counting = Counting::default();
             self.store
@@ -109,11 +174,23 @@ impl Miner {
                 .filter_map(|(rewrite, sessions)| self.new_mined(&namespace, &rewrite, sessions))
                 .collect();
             if !mined.is_empty() {
-                proposed += self.store.propose(&mined).await?;
+                reworded += self.store.propose(&mined).await?;
+            }
+            let unanswered = counting.take_unanswered().into_iter();
+            let unanswered: Vec<NewMined> = unanswered
+                .take_while(|query| query.sessions >= MIN_SESSIONS)
+                .map(|query| self.new_unanswered(&namespace, &query))
+                .collect();
+            if !unanswered.is_empty() {
+                told += self
+                    .store
+                    .tell(&namespace, &unanswered, TOLD_AGAIN, MOST_UNANSWERED)
+                    .await?;
             }
         }
+        self.metrics.mined(reworded);
+        let proposed = reworded + told;
         if proposed > 0 {
-            self.metrics.mined(proposed);
             self.dispatch.due();
         }
         Ok(proposed)
@@ -140,12 +217,22 @@ impl Miner {
         })
     }
 
+    /// What it is near to, learning-svc says.
+    fn new_unanswered(&self, namespace: &Namespace, query: &Unanswered) -> NewMined {
+        NewMined {
+            namespace: namespace.clone(),
+            failed: normalize(&query.text),
+            worked: String::new(),
+            event: event::unanswered(self.ids.event(), namespace, query),
+        }
+    }
+
     pub(crate) async fn run(self, soft: CancellationToken) {
         let rounds = async {
             loop {
                 match self.run_once().await {
                     Ok(0) => {}
-                    Ok(proposed) => tracing::info!(proposed, "proposed synonyms that follow from queries"),
+                    Ok(proposed) => tracing::info!(proposed, "proposed what follows from queries"),
                     Err(error) => tracing::warn!(%error, "can't look for rewordings that worked"),
                 }
                 sleep(INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;

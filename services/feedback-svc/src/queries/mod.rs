@@ -3,7 +3,7 @@
 //! Recording never waits for a disk: [`record`] holds a bounded queue in memory, whose worker stores groups. What outlives
 //! the queries are counts: in how many queries a word was, and how many queries there were a day. [`retention`] forgets the
 //! rest, and prunes the counts. [`mining`] proposes rewordings that worked as synonyms, [`stats`] says what ratings say of
-//! search, and [`recent`] what was searched most.
+//! search, and [`recent`] what was searched most. [`ubi`] takes queries and interactions over HTTP, as documents of OpenSearch UBI.
 
 pub(crate) mod grpc;
 mod list;
@@ -14,6 +14,7 @@ pub(crate) mod retention;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
+pub(crate) mod ubi;
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! What ratings and queries say of search: how many ratings are negative and how many queries found nothing, by week, type of query, version and variant; and which words stand out in
 //! the queries that were rated so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use emend_base::Error;
 use emend_core::search::{NegativeTerm, TermCounts, negative_terms, two_proportions, written_terms};
-use feedback_store::records::stats::{Compared, Dimension, Share, Shares, StatsFilter};
+use feedback_store::records::stats::{Compared, Dimension, Share, Shares, StatsFilter, WorstQuery};
 
 use crate::queries::Queries;
 
@@ -86,6 +86,15 @@ impl Queries {
         })
     }
 
+    /// The queries that most people rated −1, so many at most, with how many there are in all.
+    pub(crate) async fn worst_queries(
+        &self,
+        filter: &StatsFilter,
+        limit: u32,
+    ) -> Result<(Vec<WorstQuery>, u64), Error> {
+        Ok(self.store.worst_queries(filter, limit).await?)
+    }
+
     /// The words that stand out most in queries whose results were rated −1.
     pub(crate) async fn negative_terms(
         &self,
@@ -95,15 +104,20 @@ impl Queries {
         let (mut words, mut negative_queries) = (BTreeMap::new(), 0);
         // As the newest query has them.
         let mut written = BTreeMap::new();
-        let (mut looked_at, mut before) = (0, None);
+        let (mut looked_at, mut before, mut seen) = (0, None, HashSet::new());
         while looked_at < MAX_NEGATIVE {
             let texts = self.store.negative_texts(filter, before, PAGE).await?;
-            let Some((last, _)) = texts.last() else { break };
+            let Some((last, ..)) = texts.last() else { break };
             before = Some(*last);
             looked_at += texts.len();
-            for (_, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+            // However many rated a query so, it is one query, as among all queries.
+            let texts = texts.into_iter().filter(|(.., text)| !text.is_empty());
+            for (_, id, text) in texts {
+                if !seen.insert(id) {
+                    continue;
+                }
                 negative_queries += 1;
-                for (term, as_written) in written_terms(text) {
+                for (term, as_written) in written_terms(&text) {
                     *words.entry(term.clone()).or_default() += 1;
                     written.entry(term).or_insert(as_written);
                 }

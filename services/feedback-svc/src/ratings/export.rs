@@ -5,7 +5,7 @@ mod rows;
 use std::fmt::Write as _;
 
 use emend_base::Error;
-use emend_core::{AcceptOrder, search::SearchRating};
+use emend_core::{AcceptOrder, FeedbackId, search::SearchRating};
 use emend_proto::feedback::v1::{Query, QueryResult};
 use emend_store::CorruptRow;
 use feedback_store::records::{
@@ -40,7 +40,7 @@ pub(crate) struct Export {
     pub(crate) query: FeedbackQuery,
     /// The form.
     pub(crate) format: Format,
-    /// Whether they are marked as processed.
+    /// Whether those that gave a line are marked as processed.
     pub(crate) mark_processed: bool,
 }
 
@@ -49,10 +49,23 @@ pub(crate) struct Export {
 pub(crate) struct Part {
     /// Whole lines.
     pub(crate) text: String,
-    /// Its ratings.
-    pub(crate) orders: Vec<AcceptOrder>,
+    /// The ratings that gave lines, in their order.
+    pub(crate) given: Vec<Given>,
+    /// The last rating that was looked at; one without a query gives no pairs.
+    pub(crate) last: Option<AcceptOrder>,
     /// Whether there are more.
     pub(crate) more: bool,
+}
+
+/// A rating that gave lines.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given {
+    /// Its place among all feedback.
+    pub(crate) order: AcceptOrder,
+    /// Its id.
+    pub(crate) id: FeedbackId,
+    /// How many lines.
+    pub(crate) lines: usize,
 }
 
 /// A rating with its query.
@@ -79,22 +92,30 @@ impl Ratings {
         if after.is_none() && export.format == Format::Csv {
             rows::header(&mut text);
         }
+        let mut given = Vec::new();
         for rated in &ratings {
+            let before = text.len();
             rated.write(export.format, &mut text);
+            if text.len() > before {
+                given.push(Given {
+                    order: rated.order(),
+                    id: rated.feedback.id,
+                    lines: text[before..].lines().count(),
+                });
+            }
         }
         Ok(Part {
             text,
-            orders: ratings
-                .iter()
-                .map(|rated| rated.feedback.accepted.order)
-                .collect(),
+            given,
+            last: ratings.last().map(Rated::order),
             more,
         })
     }
 
     /// Marks ratings as processed.
-    pub(crate) async fn mark_processed(&self, orders: &[AcceptOrder]) -> Result<(), Error> {
-        Ok(self.store.mark_processed(orders).await?)
+    pub(crate) async fn mark_processed(&self, given: &[Given]) -> Result<(), Error> {
+        let orders: Vec<_> = given.iter().map(|given| given.order).collect();
+        Ok(self.store.mark_processed(&orders).await?)
     }
 }
 
@@ -116,6 +137,10 @@ impl TryFrom<Feedback> for Rated {
 }
 
 impl Rated {
+    fn order(&self) -> AcceptOrder {
+        self.feedback.accepted.order
+    }
+
     fn value(&self) -> SearchRating {
         let rating = self.feedback.submission.correction.search_rating();
         rating.unwrap_or(SearchRating::Neutral)

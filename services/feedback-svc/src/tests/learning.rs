@@ -34,6 +34,8 @@ pub(super) enum Behaviour {
     Silent,
     /// Ends the stream instead of answering, once.
     BreaksOnce,
+    /// Does not accept the credentials of whoever calls.
+    KnowsNobody,
 }
 
 /// Remembers across restarts. Clones share its memory.
@@ -124,6 +126,9 @@ impl Learning {
             *behaviour = Behaviour::Evaluates;
             return Err(Status::internal("broken"));
         }
+        if let Behaviour::KnowsNobody = *behaviour {
+            return Err(unknown());
+        }
         if let Behaviour::Silent = *behaviour {
             self.0.unanswered.fetch_add(1, Ordering::SeqCst);
             return Ok(None);
@@ -169,6 +174,10 @@ impl Learning {
     }
 }
 
+fn unknown() -> Status {
+    Status::unauthenticated("the credentials are not accepted")
+}
+
 fn outcome(event: &Event) -> Outcome {
     match &event.event {
         Some(event::Event::Retracted(_)) => Outcome {
@@ -206,8 +215,14 @@ impl IngestService for Learning {
         request: Request<GetStandingsRequest>,
     ) -> Result<Response<GetStandingsResponse>, Status> {
         let request = request.into_inner();
-        self.0.asked.lock().unwrap().push(request.feedback_ids.len());
         let behaviour = *self.0.behaviour.lock().unwrap();
+        if let Behaviour::KnowsNobody = behaviour {
+            return Err(unknown());
+        }
+        if request.feedback_ids.is_empty() {
+            return Err(Status::invalid_argument("feedback_ids: is required"));
+        }
+        self.0.asked.lock().unwrap().push(request.feedback_ids.len());
         if let Behaviour::Silent = behaviour {
             std::future::pending::<()>().await;
         }

@@ -19,6 +19,7 @@ macro_rules! on_both {
     };
 }
 
+mod credentials;
 mod dead_letters;
 mod installation;
 mod learning;

@@ -294,6 +294,13 @@ async fn ratings_that_count_are_exported_and_marked(database: Database) {
     assert_eq!((lines.len(), count), (3, 2), "{text}");
     assert!(lines[0].starts_with("feedback_id,received_at,query_id,rating,"));
     assert!(lines[1].starts_with(&up.feedback_id) && lines[2].starts_with(&down.feedback_id));
+    // Nothing is known of the results: no rating gives a pair, and none is marked.
+    let pairs = pb::ExportFeedbackRequest {
+        format: pb::ExportFormat::Pairs.into(),
+        mark_processed: true,
+        ..request.clone()
+    };
+    assert_eq!(exported(&service, pairs).await, (String::new(), 0));
     let bad = pb::ExportFeedbackRequest {
         search_ratings: Some(pb::SearchRatingFilter {
             value: SearchRatingValue::Down.into(),

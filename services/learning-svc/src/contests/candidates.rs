@@ -7,7 +7,9 @@ use emend_core::{CandidateId, FeedbackId, Kind, Namespace};
 use emend_serve::auth::Access;
 use jiff::Timestamp;
 use learning_store::{
-    contests::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
+    contests::{
+        CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, Listing, TransitionWrite,
+    },
     policies::PolicyKey,
     profiles::SuggestionDetails,
 };
@@ -16,8 +18,61 @@ use crate::contests::Contests;
 
 /// Maximum votes, rivals and feedbacks shown.
 const SHOWN: u32 = 100;
+/// Candidates that are searched for a text at once.
+const SEARCHED_AT_ONCE: u32 = 500;
+/// Candidates that one page passes over at most: reading so many takes some tens of milliseconds.
+const PASSED_OVER: u32 = 1_500;
 /// Maximum transitions shown.
 const HISTORY: u32 = 200;
+
+/// What a reviewer asks for.
+#[derive(Debug, Clone)]
+pub struct QueueQuery {
+    /// Which candidates.
+    pub filter: CandidateFilter,
+    /// In which order, and of which time.
+    pub listing: Listing,
+    /// Only those that have this text.
+    pub text: Option<SearchText>,
+}
+
+/// A page of the review queue.
+#[derive(Debug, Clone)]
+pub struct QueuePage {
+    /// The candidates, in the order asked for.
+    pub candidates: Vec<CandidateRecord>,
+    /// From where the next page goes on; none if there are no more.
+    pub rest: Option<CandidatePosition>,
+    /// Where a text was looked for: in how many candidates.
+    pub searched: u32,
+}
+
+/// A text that is looked for in the key and the value of candidates, whatever the case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchText(String);
+
+impl SearchText {
+    /// Looks for this text.
+    pub fn new(text: &str) -> Self {
+        Self(text.to_lowercase())
+    }
+
+    /// The text, in lower case.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn is_in(&self, record: &CandidateRecord) -> bool {
+        let value = &record.candidate.value;
+        let texts = [
+            record.key.key.as_str(),
+            record.key.qualifier.as_str(),
+            &value.display,
+            value.learned.maps_to(),
+        ];
+        texts.iter().any(|text| text.to_lowercase().contains(&self.0))
+    }
+}
 
 /// A live vote.
 #[derive(Debug, Clone)]
@@ -59,10 +114,59 @@ impl Contests {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<(Vec<CandidateRecord>, bool), Error> {
-        let mut page = self.store.list_candidates(filter, after, limit + 1).await?;
+        let listing = Listing::default();
+        let mut page = self
+            .store
+            .list_candidates(filter, &listing, after, limit + 1)
+            .await?;
         let more = page.len() > limit as usize;
         page.truncate(limit as usize);
         Ok((page, more))
+    }
+
+    /// A page of the review queue.
+    pub async fn queue(
+        &self,
+        query: &QueueQuery,
+        after: Option<CandidatePosition>,
+        limit: u32,
+    ) -> Result<QueuePage, Error> {
+        let QueueQuery {
+            filter,
+            listing,
+            text,
+        } = query;
+        let (mut found, mut after, mut passed) = (Vec::new(), after, 0);
+        loop {
+            // Of what is searched for a text, many are passed over.
+            let wanted = limit - u32::try_from(found.len()).unwrap_or(limit);
+            let chunk = if text.is_some() { SEARCHED_AT_ONCE } else { wanted };
+            let mut page = self
+                .store
+                .list_candidates(filter, listing, after, chunk + 1)
+                .await?;
+            let more = page.len() > chunk as usize;
+            page.truncate(chunk as usize);
+            let mut page = page.into_iter();
+            for record in page.by_ref() {
+                after = Some(CandidatePosition::by(listing.order, &record));
+                passed += 1;
+                if text.as_ref().is_none_or(|text| text.is_in(&record)) {
+                    found.push(record);
+                    if found.len() >= limit as usize {
+                        break;
+                    }
+                }
+            }
+            let more = more || page.len() > 0;
+            if !more || found.len() >= limit as usize || passed >= PASSED_OVER {
+                return Ok(QueuePage {
+                    candidates: found,
+                    rest: after.filter(|_| more),
+                    searched: if text.is_some() { passed } else { 0 },
+                });
+            }
+        }
     }
 
     /// A candidate with votes, rivals, feedback and history, if `access` permits: an entry of a user's profile needs the right

@@ -59,6 +59,7 @@ pub(crate) fn event(
         Event::Retracted { .. } => (EvidenceAction::Retracted, None),
         Event::Approve { edited, .. } => (EvidenceAction::Approved, edited.as_ref()),
         Event::Reject { .. } => (EvidenceAction::Rejected, None),
+        Event::Undo { .. } => (EvidenceAction::Undone, None),
         Event::Put { value, .. } => (EvidenceAction::Set, Some(value)),
         Event::Delete { .. } => (EvidenceAction::Set, None),
         Event::Revert { .. } => (EvidenceAction::Reverted, None),
@@ -72,6 +73,11 @@ pub(crate) fn event(
         | Event::MakeCurrent { .. }
         | Event::Erase => return None,
     };
+    let subject = decision.subject.and_then(|id| decision.after.candidate(id));
+    if matches!(event, Event::Approve { .. }) && subject.is_some_and(emend_core::Candidate::awaits_second) {
+        // Nothing is decided until another reviewer approves it too.
+        return None;
+    }
     if matches!(event, Event::TargetGone) && before.is_none() {
         // That it was deleted is an event of its own.
         return None;
@@ -79,6 +85,7 @@ pub(crate) fn event(
     let correction = match event {
         Event::Retracted { ballot, .. } => Some(ballot.candidate),
         Event::Approve { candidate, .. } | Event::Reject { candidate, .. } => Some(*candidate),
+        Event::Undo { decision } => Some(decision.candidate),
         Event::TargetArrived => decision.after.applied().map(|candidate| candidate.id),
         _ => None,
     };

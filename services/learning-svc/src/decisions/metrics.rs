@@ -57,6 +57,7 @@ impl Promotions {
             Cause::Erasure => "erasure",
             Cause::Ruling => "ruling",
             Cause::Rating => "rating",
+            Cause::Undo => "undo",
         };
         self.0
             .get_or_create_owned(&[("kind", kind.name()), ("reason", reason)])

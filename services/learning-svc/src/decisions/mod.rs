@@ -3,7 +3,8 @@
 //! [`open`] locks contests and decides on them in memory, one event after another, before they are written in one go;
 //! [`ballot_cache`] keeps the ballots of contests with many votes from one transaction to the next. Revisions get their numbers
 //! last ([`numbering`]). What a decision means for the evidence graph is written with it ([`evidence`]), and a list of a profile
-//! has room for it ([`profile_room`]). [`review`] is how people decide on candidates, whatever these are.
+//! has room for it ([`profile_room`]). [`review`] is how people decide on candidates, whatever these are, and [`undo`] how
+//! they take that back.
 
 pub(crate) mod answers;
 pub mod ballot_cache;
@@ -13,6 +14,7 @@ pub mod numbering;
 pub mod open;
 pub(crate) mod profile_room;
 pub mod review;
+pub mod undo;
 pub(crate) mod users;
 
 use std::{sync::Arc, time::Duration};
@@ -21,6 +23,7 @@ use async_trait::async_trait;
 use emend_base::{Entropy, SharedClock};
 use emend_core::{ResourceKey, Revision};
 use emend_store::retry_conflicts;
+use jiff::Timestamp;
 use learning_store::{Store, UnitOfWork};
 use tokio::{sync::Notify, time::timeout};
 
@@ -62,6 +65,8 @@ pub struct Decisions {
     pub(crate) ballots: Arc<BallotCache>,
     /// Wakes the worker that computes what follows from changed evidence.
     pub(crate) evidence_changed: Arc<Notify>,
+    /// Wakes the worker that tells those who watch the queue.
+    pub(crate) queue_changed: Arc<Notify>,
 }
 
 impl std::fmt::Debug for Decisions {
@@ -86,6 +91,7 @@ impl Decisions {
             promotions: Promotions::default(),
             ballots: Arc::default(),
             evidence_changed: Arc::default(),
+            queue_changed: Arc::default(),
         }
     }
 
@@ -114,7 +120,10 @@ impl Decisions {
         leaving: u32,
         ratings: RatingsAhead,
     ) -> Result<OpenContests, Failure> {
-        OpenContests::open(tx, &self.ballots, self.clock.now(), keys, leaving, ratings).await
+        // In whole microseconds, as databases keep times: the answer to a decision says what is read of it later.
+        let now = self.clock.now();
+        let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        OpenContests::open(tx, &self.ballots, now, keys, leaving, ratings).await
     }
 
     /// Writes the decisions of a unit of work and commits.
@@ -128,6 +137,9 @@ impl Decisions {
         tx.commit().await?;
         self.promotions.count(&written.promoted);
         unit.leave_ballots();
+        if written.moved {
+            self.queue_changed.notify_one();
+        }
         if written.evidence {
             self.evidence_changed.notify_one();
         }

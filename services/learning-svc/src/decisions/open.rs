@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use learning_store::{
     UnitOfWork,
     actor::Actor,
-    contests::{CandidateRecord, StoredContest, TransitionWrite, VoteWrites},
+    contests::{CandidateRecord, StoredContest, TransitionWrite, UndoableRecord, VoteWrites},
     evidence::EventWrite,
     ingest::Marks,
     log::{ChangeWrite, Trigger},
@@ -97,6 +97,8 @@ pub struct Written {
     pub outcomes: Vec<pb::Outcome>,
     /// What was applied, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
+    /// Whether the status of any candidate changed.
+    pub moved: bool,
     /// Whether something follows for the evidence graph that is computed later.
     pub evidence: bool,
 }
@@ -120,6 +122,7 @@ pub struct OpenContests {
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
     evidence_events: Vec<EventWrite>,
     promoted: Vec<(Kind, Cause)>,
+    undoable: Vec<UndoableRecord>,
 }
 
 impl OpenContests {
@@ -194,6 +197,7 @@ impl OpenContests {
             answers: Vec::new(),
             evidence_events: Vec::new(),
             promoted: Vec::new(),
+            undoable: Vec::new(),
         };
         unit.read_targets(tx).await?;
         unit.read_ballots(tx, leaving).await?;
@@ -226,6 +230,11 @@ impl OpenContests {
             .get(&PolicyKey::of(key))
             .cloned()
             .unwrap_or_else(|| Policy::default_for(key.kind))
+    }
+
+    /// From now on decides by this policy, for a trial that is not committed. Ballots are counted as far as they were read.
+    pub(crate) fn try_policy(&mut self, key: &PolicyKey, policy: Policy) {
+        self.policies.insert(key.clone(), policy);
     }
 
     /// Checks that a value is no larger than the key's policy allows; the error is the bound in bytes.
@@ -284,7 +293,7 @@ impl OpenContests {
         attribution: &Attribution,
         choice: RevisionChoice,
     ) -> Result<Decided, Refusal> {
-        let person = is_persons(event);
+        let person = event.is_by_person();
         let order = self.next_accept_order(contest);
         let numbered = self.numbering(contest);
         let Some(working) = self.contests.get_mut(&contest) else {
@@ -361,6 +370,14 @@ impl OpenContests {
                 self.scopes = self.scopes.saturating_sub(u64::from(*count == 0));
             }
             _ => {}
+        }
+        if let Some(decision) = decision.undoable.take() {
+            self.undoable.push(UndoableRecord {
+                contest,
+                decision,
+                actor: attribution.actor.clone(),
+                made_at: working.before.row.locked_at,
+            });
         }
         let outcome = decision.outcome.take();
         let subject = decision.subject;
@@ -496,27 +513,6 @@ fn is_of(known: &ResourceKey, key: &ResourceKey) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(refused(&Refusal::SameId, &subject(key)).into())
-    }
-}
-
-fn is_persons(event: &Event) -> bool {
-    match event {
-        Event::Recorded { .. }
-        | Event::Retracted { .. }
-        | Event::Rated { .. }
-        | Event::RatingExcluded { .. }
-        | Event::Proposed { .. }
-        | Event::Mined { .. }
-        | Event::PolicyChanged
-        | Event::TargetArrived
-        | Event::TargetGone
-        | Event::Erase => false,
-        Event::Approve { .. }
-        | Event::Reject { .. }
-        | Event::Put { .. }
-        | Event::Delete { .. }
-        | Event::MakeCurrent { .. }
-        | Event::Revert { .. } => true,
     }
 }
 

@@ -1,7 +1,9 @@
 //! People approve and reject candidates.
 
 use emend_base::{Error, error::PreconditionViolation};
-use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
+use emend_core::{
+    CandidateId, Cause, ContestState, Event, Namespace, OperationId, Policy, ResourceValue, Revision, Status,
+};
 use emend_serve::auth::Access;
 use learning_store::{
     actor::Actor,
@@ -16,6 +18,9 @@ use crate::{
 
 /// The reason for which a proposal is not approved without a word.
 const RATINGS_REDACTED: &str = "RATINGS_REDACTED";
+
+/// The transitions of a candidate that are read to find its first approval.
+const HISTORY: u32 = 200;
 
 /// Which candidate a person decides on, and who that person is.
 #[derive(Debug, Clone)]
@@ -53,6 +58,13 @@ pub enum Verdict {
     },
 }
 
+/// An approval, once it is known whether it is the second of the same value.
+struct Approval {
+    candidate: CandidateId,
+    edited: Option<ResourceValue>,
+    is_second: bool,
+}
+
 /// The result of a review.
 #[derive(Debug, Clone)]
 pub struct Reviewed {
@@ -68,13 +80,17 @@ fn ratings_redacted(candidate: CandidateId, redacted: u64) -> Error {
         "{redacted} of the ratings that it was made of have been redacted since, and what they said may still be in the text: \
          read it, then approve it with accept_redacted"
     );
+    precondition(RATINGS_REDACTED, &message, candidate)
+}
+
+fn precondition(reason: &'static str, message: &str, candidate: CandidateId) -> Error {
     Error::FailedPrecondition {
-        reason: RATINGS_REDACTED,
-        message: message.clone(),
+        reason,
+        message: message.to_owned(),
         violations: vec![PreconditionViolation {
-            kind: RATINGS_REDACTED.into(),
+            kind: reason.into(),
             subject: candidate.to_string(),
-            description: message,
+            description: message.to_owned(),
         }],
     }
 }
@@ -129,10 +145,16 @@ impl Decisions {
                 if let Some(edited) = edited {
                     unit.check_size(&key, edited).map_err(value_too_large)?;
                 }
+                let found = unit.found(contest).ok_or_else(unknown)?;
+                let policy = unit.policy(&key);
+                let approval = self
+                    .approval(&found.state, &policy, (review, edited.as_ref()), access)
+                    .await?;
                 let event = Event::Approve {
-                    candidate: id,
-                    edited: edited.clone(),
+                    candidate: approval.candidate,
+                    edited: approval.edited,
                     reason: reason.clone(),
+                    is_second: approval.is_second,
                 };
                 (event, reason.clone().unwrap_or_default())
             }
@@ -175,5 +197,56 @@ impl Decisions {
             candidate,
             revision: written.revisions.of(made.revision),
         })
+    }
+
+    /// Where the policy needs two reviewers: whether another one approved the same value before. They are told apart by what the
+    /// service knows of them, not by on whose behalf they say to act.
+    async fn approval(
+        &self,
+        state: &ContestState,
+        policy: &Policy,
+        (review, edited): (&Review, Option<&ResourceValue>),
+        access: &Access,
+    ) -> Result<Approval, Failure> {
+        let id = review.candidate;
+        let mut approval = Approval {
+            candidate: id,
+            edited: edited.cloned(),
+            is_second: false,
+        };
+        if !policy.needs_two(state.key.user.is_some()) {
+            return Ok(approval);
+        }
+        if !access.is_authenticated() {
+            let message =
+                "the policy needs two reviewers, who can't be told apart: callers are not authenticated";
+            return Err(precondition("AUTHENTICATION_NEEDED", message, id).into());
+        }
+        let awaiting = || {
+            state
+                .candidates
+                .iter()
+                .filter(|candidate| candidate.awaits_second())
+        };
+        if let Some(edited) = edited
+            && let Some(same) = awaiting().find(|candidate| candidate.value == *edited)
+        {
+            approval.candidate = same.id;
+            approval.edited = None;
+        }
+        let is_approved =
+            approval.edited.is_none() && awaiting().any(|candidate| candidate.id == approval.candidate);
+        if is_approved {
+            let history = self.store.transitions(approval.candidate, HISTORY).await?;
+            let first = history.iter().rfind(|transition| {
+                transition.cause == Cause::Review && transition.to == Status::AwaitingReview
+            });
+            if first.is_some_and(|first| first.actor.caller == review.actor.caller) {
+                let message = "you approved it already, and the policy needs another reviewer";
+                return Err(precondition("SECOND_REVIEWER", message, approval.candidate).into());
+            }
+            approval.is_second = first.is_some();
+        }
+        Ok(approval)
     }
 }

@@ -6,12 +6,11 @@
 use std::collections::VecDeque;
 
 use emend_base::Error;
-use emend_core::{
-    Namespace,
-    evidence::{Combining, EvidenceId},
-};
+use emend_core::{Namespace, evidence::EvidenceId};
 use futures::stream::{self, BoxStream, StreamExt as _};
-use learning_store::evidence::{EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey};
+use learning_store::evidence::{
+    EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey, Weighing,
+};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::evidence::Evidence;
@@ -25,7 +24,7 @@ const PAGE: usize = 64;
 pub struct Materials {
     reading: Box<dyn ExportRead>,
     task: TaskKey,
-    combining: Combining,
+    weighing: Weighing,
     parts: std::slice::Iter<'static, Part>,
     part: Option<Part>,
     /// Keys found and not yet read.
@@ -57,7 +56,7 @@ impl Materials {
             }
             let page: Vec<i64> = self.keys.drain(..self.keys.len().min(PAGE)).collect();
             if !page.is_empty() {
-                let lines = self.reading.lines(part, self.task, &page, self.combining).await?;
+                let lines = self.reading.lines(part, self.task, &page, self.weighing).await?;
                 return Ok(Some(lines));
             }
             self.part = self.parts.next().copied();
@@ -98,11 +97,12 @@ impl Samples {
 }
 
 impl Evidence {
-    /// Begins to export a task.
+    /// Begins to export a task; `both`: with both readings of what the edges of its claims come to.
     pub async fn export_materials(
         &self,
         namespace: &Namespace,
         task: &EvidenceId,
+        both: bool,
         slot: OwnedSemaphorePermit,
     ) -> Result<Materials, Error> {
         let combining = self.combining(namespace).await?;
@@ -112,7 +112,7 @@ impl Evidence {
         Ok(Materials {
             task: found.ok_or_else(|| Error::not_found("task", task.as_str()))?,
             reading,
-            combining,
+            weighing: Weighing { combining, both },
             part: parts.next().copied(),
             parts,
             keys: VecDeque::new(),

@@ -5,7 +5,7 @@ use emend_core::{
     Namespace,
     evidence::{Combining, EvidenceId},
 };
-use learning_store::evidence::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord};
+use learning_store::evidence::{ClaimFilter, ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord, Weighing};
 
 use crate::evidence::Evidence;
 
@@ -16,14 +16,16 @@ const BATCHES: usize = 10;
 pub(crate) type Listed<P, T> = (Vec<(P, T)>, bool);
 
 impl Evidence {
-    /// One claim.
+    /// One claim; `both`: with both readings of its edges.
     pub(crate) async fn claim(
         &self,
         namespace: &Namespace,
         claim: &EvidenceId,
+        both: bool,
     ) -> Result<ClaimRecord, Error> {
         let combining = self.combining(namespace).await?;
-        let found = self.graph().claim(namespace, claim, combining).await?;
+        let weighing = Weighing { combining, both };
+        let found = self.graph().claim(namespace, claim, weighing).await?;
         found.ok_or_else(|| Error::not_found("claim", claim.as_str()))
     }
 

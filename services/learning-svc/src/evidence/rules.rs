@@ -16,7 +16,7 @@ use emend_core::{
 use jiff::Timestamp;
 use learning_store::{
     actor::Actor,
-    contests::{CandidateFilter, CandidatePosition, CandidateRecord},
+    contests::{CandidateFilter, CandidatePosition, CandidateRecord, Listing},
     evidence::DecisionRecord,
 };
 
@@ -169,6 +169,7 @@ impl Evidence {
             vec![Status::Applied]
         };
         let candidates = CandidateFilter {
+            reviewed: learning_store::contests::Involvement::default(),
             user: None,
             namespace: filter.namespace.clone(),
             kinds: vec![Kind::DomainRule],
@@ -177,7 +178,10 @@ impl Evidence {
         };
         let (mut found, mut last) = (Vec::new(), after);
         for _ in 0..BATCHES {
-            let batch = self.database.list_candidates(&candidates, last, BATCH).await?;
+            let batch = self
+                .database
+                .list_candidates(&candidates, &Listing::default(), last, BATCH)
+                .await?;
             let is_last = batch.len() < BATCH as usize;
             for record in batch {
                 if found.len() == limit as usize {
@@ -208,17 +212,32 @@ impl Evidence {
     ) -> Result<Vec<ListedRule>, Error> {
         let ids: Vec<_> = found.iter().map(|(record, _)| record.candidate.id).collect();
         let mut decisions = self.graph().decisions(&ids).await?;
+        let said: Vec<_> = decisions
+            .values()
+            .filter_map(|decision| decision.feedback)
+            .collect();
+        let reporters = if said.is_empty() {
+            HashMap::new()
+        } else {
+            self.database.reporters(&said).await?
+        };
         let listed = found.into_iter().map(|(record, value)| {
             let decision = decisions.remove(&record.candidate.id);
             let of_feedback = decision.as_ref().filter(|decision| decision.feedback.is_some());
             let said = of_feedback.map(|decision| decision.reason.clone());
             let actor = decision.as_ref().and_then(|decision| decision.actor.clone());
+            let mut actor = actor.unwrap_or_else(|| record.kept.decided_by.clone());
+            let reporter = of_feedback.and_then(|decision| reporters.get(&decision.feedback?));
+            // As in the log: a correction is its reporter's, whose name is kept with the correction alone.
+            if let Some(reporter) = reporter.filter(|_| actor.on_behalf_of.is_empty()) {
+                actor.on_behalf_of.clone_from(reporter);
+            }
             let decided = deciding(record.key.key.as_str(), Layers::All, |name| rules.get(name));
             ListedRule {
                 effective: decided
                     .map_or_else(Default::default, |decided| (decided.level, Some(decided.layer))),
                 reason: said.unwrap_or_else(|| record.candidate.decision_reason.clone().unwrap_or_default()),
-                actor: actor.unwrap_or_else(|| record.kept.decided_by.clone()),
+                actor,
                 record,
                 value,
                 decision,

@@ -9,6 +9,7 @@ use emend_core::{
 };
 use emend_proto::{codec, learning::v1 as pb};
 use emend_wire::{page, parse as wire, render};
+use jiff::Timestamp;
 use prost::{Message, Name};
 
 use crate::{
@@ -26,13 +27,16 @@ use crate::{
 
 pub use crate::resources::grpc::import::fuzzing::import;
 
+/// When requests are parsed.
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
 /// Parses one request; the first byte selects the method. A valid request stays the same when rendered and parsed
 /// again.
 pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
     };
-    match which % 41 {
+    match which % 48 {
         0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
@@ -80,7 +84,16 @@ pub fn request(bytes: &[u8]) {
         20 => read(message, update_namespace_policy),
         evidence @ 21..=28 => evidence::fuzzing::request(evidence - 21, message),
         outputs @ 29..=35 => outputs::fuzzing::request(outputs - 29, message),
-        profile => profiles::fuzzing::request(profile - 36, message),
+        profile @ 36..=40 => profiles::fuzzing::request(profile - 36, message),
+        41 => read(message, |request: pb::UndoDecisionRequest| undo(&request)),
+        42 => read(message, |request: pb::AcquireReviewLeaseRequest| opened(&request)),
+        43 => read(message, |request: pb::WatchQueueRequest| watched(&request)),
+        44 => read(message, |request: pb::GetQueueStatsRequest| {
+            let _ = candidates::stats(&request);
+        }),
+        45 => read(message, |request: pb::AskSecondOpinionRequest| written(&request)),
+        46 => outputs::fuzzing::request(7, message),
+        _ => profiles::fuzzing::request(5, message),
     }
 }
 
@@ -113,7 +126,7 @@ pub fn page_token(position: &[u8]) {
     };
     let query = candidates::query(&queue);
     queue.page_token = page::token(query, position);
-    assert_eq!(candidates::list(&queue, query).is_ok(), position.len() == 24);
+    assert_eq!(candidates::list(&queue, query, NOW).is_ok(), position.len() == 24);
     profiles::fuzzing::page_token(position);
     reads::fuzzing::page_token(position);
     subscriptions::fuzzing::page_token(position);
@@ -178,6 +191,14 @@ fn revert(request: &pb::RevertRevisionRequest) {
             on_behalf_of: revert.actor.on_behalf_of.clone(),
             ..pb::RevertRevisionRequest::default()
         },
+        Reverting::Preview(revert) => pb::RevertRevisionRequest {
+            namespace: revert.namespace.to_string(),
+            revision: revert.revision.0,
+            preview: true,
+            reason: revert.reason.clone(),
+            on_behalf_of: revert.actor.on_behalf_of.clone(),
+            ..pb::RevertRevisionRequest::default()
+        },
         Reverting::Operation(revert) => pb::RevertRevisionRequest {
             namespace: revert.namespace.to_string(),
             operation_id: revert.operation.to_string(),
@@ -206,6 +227,7 @@ fn list_revisions(request: &pb::ListRevisionsRequest) {
             .unwrap_or_default(),
         page_size: i32::try_from(*limit).expect("pages are small"),
         page_token: String::new(),
+        revision: request.revision,
     };
     let query = resources::query(&again);
     again.page_token = before.token(query);
@@ -213,10 +235,12 @@ fn list_revisions(request: &pb::ListRevisionsRequest) {
 }
 
 fn list_candidates(request: &pb::ListCandidatesRequest) {
-    let Ok(list) = candidates::list(request, candidates::query(request)) else {
+    let Ok(list) = candidates::list(request, candidates::query(request), NOW) else {
         return;
     };
-    let (filter, after, limit) = &list;
+    let (asked, after, limit) = &list;
+    let filter = &asked.filter;
+    let decided = filter.reviewed.decided.as_ref();
     let mut again = pb::ListCandidatesRequest {
         namespace: filter.namespace.to_string(),
         kinds: filter.kinds.iter().copied().map(render::kind).collect(),
@@ -225,10 +249,25 @@ fn list_candidates(request: &pb::ListCandidatesRequest) {
         page_size: i32::try_from(*limit).expect("pages are small"),
         page_token: String::new(),
         user_id: request.user_id.clone(),
+        order: request.order,
+        created_after: asked.listing.created_after.map(render::timestamp),
+        created_before: asked.listing.created_before.map(render::timestamp),
+        text: asked.text.as_ref().map_or("", |text| text.as_str()).to_owned(),
+        second_opinion: filter
+            .reviewed
+            .asked
+            .as_ref()
+            .map(|asked| pb::SecondOpinionFilter {
+                asked: asked.of.clone(),
+                asked_by: asked.by.clone(),
+            }),
+        decided_by: decided.map(|(name, _)| name.clone()).unwrap_or_default(),
+        needs_second_reviewer: filter.reviewed.approved_once,
+        decided_after: decided.map(|(_, since)| render::timestamp(*since)),
     };
     let query = candidates::query(&again);
     again.page_token = after.map(|after| token(query, after)).unwrap_or_default();
-    same(candidates::list(&again, query), &list);
+    same(candidates::list(&again, query, NOW), &list);
 }
 
 fn approve(request: &pb::ApproveCandidateRequest) {
@@ -253,6 +292,60 @@ fn reject(request: &pb::RejectCandidateRequest) {
         assert_eq!(again, Some(reason));
         let again = parse::actor(&mut violations, &Caller::anonymous(), &actor.on_behalf_of);
         assert_eq!(again, Some(actor));
+    }
+}
+
+fn undo(request: &pb::UndoDecisionRequest) {
+    if let Ok(undo) = candidates::undo(&Caller::anonymous(), request) {
+        let again = pb::UndoDecisionRequest {
+            namespace: undo.namespace.to_string(),
+            candidate_id: undo.candidate.to_string(),
+            etag: undo.etag.clone().unwrap_or_default(),
+            on_behalf_of: undo.actor.on_behalf_of.clone(),
+        };
+        same(candidates::undo(&Caller::anonymous(), &again), &undo);
+    }
+}
+
+fn opened(request: &pb::AcquireReviewLeaseRequest) {
+    let parse = |namespace: &str, candidate: &str, on_behalf_of: &str| {
+        candidates::opened(&Caller::anonymous(), (namespace, candidate, on_behalf_of))
+    };
+    if let Ok(opened) = parse(&request.namespace, &request.candidate_id, &request.on_behalf_of) {
+        let (namespace, candidate) = (opened.namespace.to_string(), opened.candidate.to_string());
+        same(parse(&namespace, &candidate, &opened.actor.on_behalf_of), &opened);
+    }
+}
+
+fn written(request: &pb::AskSecondOpinionRequest) {
+    let parse = |request: &pb::AskSecondOpinionRequest| {
+        let candidate = (
+            &*request.namespace,
+            &*request.candidate_id,
+            &*request.on_behalf_of,
+        );
+        candidates::written(&Caller::anonymous(), candidate, &request.comment, &request.asked)
+    };
+    if let Ok(written) = parse(request) {
+        let (about, comment, asked) = written.clone();
+        let again = pb::AskSecondOpinionRequest {
+            namespace: about.namespace.to_string(),
+            candidate_id: about.candidate.to_string(),
+            comment,
+            asked,
+            on_behalf_of: about.actor.on_behalf_of,
+        };
+        same(parse(&again), &written);
+    }
+}
+
+fn watched(request: &pb::WatchQueueRequest) {
+    if let Ok(watched) = candidates::watched(request) {
+        let again = pb::WatchQueueRequest {
+            namespace: watched.namespace.to_string(),
+            kinds: watched.kinds.iter().map(|kind| kind.number()).collect(),
+        };
+        same(candidates::watched(&again), &watched);
     }
 }
 

@@ -1,10 +1,10 @@
 //! A language model behind an OpenAI-compatible endpoint: `POST {base}/chat/completions`.
 //!
 //! <https://platform.openai.com/docs/api-reference/chat>: of the request `model`, `messages`, `temperature`, `response_format` and what
-//! the settings add; of the answer `choices[0].message.content`, a text or a list of parts.
-//!
-//! Models answer with more than the JSON that they are asked for: with their thinking, with prose around it, in fences. What counts is
-//! the last JSON object that fits.
+//! the settings add; of the answer `choices[0]`: its `message.content`, a text or a list of parts, `message.refusal`, and
+//! `finish_reason`. What goes wrong names the address and, where one is to be changed, the setting.
+
+mod answer;
 
 use std::{
     collections::BTreeSet,
@@ -32,8 +32,9 @@ use emend_core::{
     violation::bounded_prose,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Deserializer, Value, json};
+use serde_json::{Value, json};
 
+use self::answer::{Choice, Completion, endless_thinking, error_within, read_object, without_thinking};
 use super::{Generator, GeneratorError, Suggestions};
 
 /// The most bytes of an answer.
@@ -44,15 +45,18 @@ const MAX_RUN_CHARS: usize = 32_768;
 const MAX_REASON_CHARS: usize = 2_000;
 /// The most suggestions of one answer.
 const MAX_SUGGESTIONS: usize = 50;
-/// The most places in an answer at which a JSON object is looked for.
-const MAX_PLACES: usize = 10_000;
-/// The marks between which models think aloud.
-const THINKING: [&str; 3] = ["think", "thinking", "reasoning"];
+/// Where questions are sent, below the endpoint's address.
+const PATH: &str = "/chat/completions";
+/// The parameters that bound the length of an answer, in the words of various endpoints.
+const LENGTHS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
 /// Asks a model.
 #[derive(Debug)]
 pub struct Model {
     name: String,
+    /// Where questions are sent.
+    address: String,
+    has_key: bool,
     client: Client<'static>,
     parameters: Parameters,
     patience: Duration,
@@ -72,6 +76,8 @@ impl Model {
         );
         Self {
             name: endpoint.model.clone(),
+            address: format!("{}{PATH}", endpoint.url.to_string().trim_end_matches('/')),
+            has_key: endpoint.key.is_some(),
             client,
             parameters: endpoint.parameters.clone(),
             patience: endpoint.patience(),
@@ -79,26 +85,21 @@ impl Model {
         }
     }
 
-    /// The text of the model's answer. A format that the endpoint does not know is left out.
-    async fn ask(&self, system: &str, user: &str, format: Option<Value>) -> Result<String, GeneratorError> {
+    /// The model's answer. A format that the endpoint does not know is left out.
+    async fn ask(&self, system: &str, user: &str, format: Option<Value>) -> Result<Answer, GeneratorError> {
         let format = format.filter(|_| !self.is_without_formats.load(Ordering::Relaxed));
-        let Some(format) = format else {
-            return self
-                .complete(system, user, None)
-                .await
-                .map_err(|failure| unanswered(&failure));
-        };
-        match self.complete(system, user, Some(format)).await {
-            Err(refused) if matches!(refused.kind, ErrorKind::Refused(400 | 422)) => {
-                let plain = self.complete(system, user, None).await;
-                if plain.is_ok() {
-                    self.is_without_formats.store(true, Ordering::Relaxed);
-                }
-                // If it is not the format, what was said first is as good.
-                plain.map_err(|failure| unanswered(&failure))
+        let has_format = format.is_some();
+        let mut chosen = self.complete(system, user, format).await;
+        if let Err(refused) = &chosen
+            && has_format
+            && matches!(refused.kind, ErrorKind::Refused(400 | 422))
+        {
+            chosen = self.complete(system, user, None).await;
+            if chosen.is_ok() {
+                self.is_without_formats.store(true, Ordering::Relaxed);
             }
-            answered => answered.map_err(|failure| unanswered(&failure)),
         }
+        self.answer_of(chosen.map_err(|failure| self.unanswered(&failure))?)
     }
 
     async fn complete(
@@ -106,7 +107,7 @@ impl Model {
         system: &str,
         user: &str,
         format: Option<Value>,
-    ) -> Result<String, ServiceError> {
+    ) -> Result<Choice, ServiceError> {
         let mut request = serde_json::Map::new();
         request.insert("model".into(), json!(self.name));
         request.insert("temperature".into(), json!(0));
@@ -121,18 +122,93 @@ impl Model {
             request.insert("response_format".into(), format);
         }
         self.parameters.add_to(&mut request);
-        let answer: Completion = self
-            .client
-            .post("/chat/completions", &Value::Object(request))
-            .await?;
-        let choice = answer.choices.into_iter().next();
-        let text = choice
-            .and_then(|choice| choice.message.content)
-            .map(Content::text);
-        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
-            self.client
-                .error(ErrorKind::Never, "answered no choice with a text")
+        let answer: Value = self.client.post(PATH, &Value::Object(request)).await?;
+        if let Some((error, code)) = error_within(&answer) {
+            let message = self.client.message_of(&error);
+            let message = message.unwrap_or_else(|| "it has no message".to_owned());
+            let kind = match code {
+                Some(404) => ErrorKind::NotFound,
+                Some(408 | 425 | 429 | 500..=599) => ErrorKind::Later,
+                Some(code @ 400..=499) => ErrorKind::Refused(code),
+                _ => ErrorKind::Never,
+            };
+            let message = format!("answered with an error: {message}");
+            return Err(self.client.error(kind, message));
+        }
+        let said = self.client.message_of(&answer);
+        let never = |message: String| self.client.error(ErrorKind::Never, message);
+        let completion: Completion = serde_json::from_value(answer)
+            .map_err(|error| never(format!("answered something else than expected: {error}")))?;
+        completion.choices.into_iter().next().ok_or_else(|| {
+            never(said.map_or_else(
+                || "answered no choice with a text".to_owned(),
+                |said| format!("answered no choice with a text, but: {said}"),
+            ))
         })
+    }
+
+    /// What the model says, if it says anything that can be used.
+    fn answer_of(&self, choice: Choice) -> Result<Answer, GeneratorError> {
+        if let Some(words) = choice.refusal() {
+            let words = self.client.shown(words).unwrap_or_default();
+            return Err(GeneratorError::Refused(format!("the model says: {words}")));
+        }
+        if choice.is_filtered() {
+            let why = "the endpoint's content filter held the answer back".to_owned();
+            return Err(GeneratorError::Refused(why));
+        }
+        let is_cut_off = choice.is_cut_off();
+        let text = choice.into_text();
+        let why = if text.trim().is_empty() {
+            format!("{} answered no choice with a text", self.address)
+        } else if let Some(mark) = endless_thinking(&text) {
+            format!("it is thinking alone: <{mark}> has no end")
+        } else {
+            return Ok(Answer { text, is_cut_off });
+        };
+        Err(if is_cut_off {
+            self.cut_off()
+        } else {
+            GeneratorError::BadAnswer(why)
+        })
+    }
+
+    /// That an answer ends at the endpoint's limit, and what raises that.
+    fn cut_off(&self) -> GeneratorError {
+        let set = LENGTHS
+            .into_iter()
+            .find_map(|name| Some((name, self.parameters.get(name)?)));
+        GeneratorError::BadAnswer(match set {
+            Some((name, value)) => {
+                format!("it is cut off at {name} {value}; raise {name} in --generator-parameters")
+            }
+            None => format!(
+                "it is cut off at the endpoint's limit; set {} in --generator-parameters",
+                LENGTHS.join(" or ")
+            ),
+        })
+    }
+
+    /// Why there is no answer, from where, and which setting may mend it.
+    fn unanswered(&self, failure: &ServiceError) -> GeneratorError {
+        let settings = match failure.kind {
+            ErrorKind::Refused(401 | 403) if !self.has_key => {
+                " (no key was sent; see --generator-key-file and --generator-url)"
+            }
+            ErrorKind::Refused(401 | 403) => " (see --generator-key-file and --generator-url)",
+            ErrorKind::NotFound => " (see --generator-url and --generator-model)",
+            ErrorKind::Refused(405) | ErrorKind::Misplaced => " (see --generator-url)",
+            ErrorKind::Refused(_) => " (see --generator-model and --generator-parameters)",
+            ErrorKind::Later | ErrorKind::Never => "",
+        };
+        let message = format!("{}: {}{settings}", self.address, failure.message);
+        match failure.kind {
+            ErrorKind::Later => GeneratorError::Unavailable(message),
+            ErrorKind::NotFound | ErrorKind::Refused(_) | ErrorKind::Misplaced => {
+                GeneratorError::Refused(message)
+            }
+            ErrorKind::Never => GeneratorError::BadAnswer(message),
+        }
     }
 
     async fn ask_for<T: DeserializeOwned>(
@@ -147,107 +223,21 @@ impl Model {
         let answer = self
             .ask(&question.instructions, &question.material, Some(format))
             .await?;
-        read_object(&answer)
-            .map_err(|why| GeneratorError::BadAnswer(format!("it is not the JSON object asked for: {why}")))
-    }
-}
-
-/// The last JSON object in an answer that is a `T`; the error is that of the last object, or says that there is none.
-fn read_object<T: DeserializeOwned>(answer: &str) -> Result<T, String> {
-    let mut found = Err("there is none in it".to_owned());
-    let mut from = 0;
-    for _ in 0..MAX_PLACES {
-        let rest = answer.get(from..).unwrap_or_default();
-        let Some(place) = rest.find('{') else { break };
-        from += place;
-        let rest = answer.get(from..).unwrap_or_default();
-        let mut values = Deserializer::from_str(rest).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(value)) => {
-                from += values.byte_offset();
-                match serde_json::from_value(value) {
-                    Ok(fits) => found = Ok(fits),
-                    Err(error) if found.is_err() => found = Err(error.to_string()),
-                    Err(_) => {}
-                }
+        read_object(&answer.text).map_err(|why| {
+            if answer.is_cut_off {
+                self.cut_off()
+            } else {
+                GeneratorError::BadAnswer(format!("it is not the JSON object asked for: {why}"))
             }
-            _ => from += 1,
-        }
-    }
-    found
-}
-
-/// A text without the thinking that it begins with.
-fn without_thinking(text: &str) -> &str {
-    let begins = |name: &&str| {
-        let rest = text.trim_start().strip_prefix('<')?;
-        rest.strip_prefix(*name)?.starts_with('>').then_some(())
-    };
-    for name in THINKING {
-        let end = format!("</{name}>");
-        // Some servers leave the first mark out.
-        if (begins(&name).is_some() || !text.contains(&format!("<{name}>")))
-            && let Some((_, rest)) = text.split_once(&end)
-        {
-            return rest;
-        }
-    }
-    text
-}
-
-fn unanswered(failure: &ServiceError) -> GeneratorError {
-    match failure.kind {
-        ErrorKind::Later => GeneratorError::Unavailable(failure.to_string()),
-        ErrorKind::NotFound | ErrorKind::Refused(_) => GeneratorError::Refused(failure.to_string()),
-        ErrorKind::Never => GeneratorError::BadAnswer(failure.to_string()),
+        })
     }
 }
 
-#[derive(Deserialize)]
-struct Completion {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    message: Message,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    content: Option<Content>,
-}
-
-/// What a message says.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-/// A part of it; of those that are no text, such as thinking, nothing is kept.
-#[derive(Deserialize)]
-struct Part {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-}
-
-impl Content {
-    fn text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Parts(parts) => {
-                let is_text = |part: &Part| matches!(&*part.kind, "text" | "output_text");
-                parts
-                    .into_iter()
-                    .filter(is_text)
-                    .filter_map(|part| part.text)
-                    .collect()
-            }
-        }
-    }
+/// What a model says.
+struct Answer {
+    text: String,
+    /// Whether it ends at a limit of the endpoint.
+    is_cut_off: bool,
 }
 
 #[derive(Deserialize)]
@@ -406,7 +396,10 @@ impl Generator for Model {
 
     async fn run(&self, prompt: &str, input: &str) -> Option<Result<String, GeneratorError>> {
         let answer = self.ask(prompt, input, None).await;
-        Some(answer.and_then(|text| {
+        Some(answer.and_then(|Answer { text, is_cut_off }| {
+            if is_cut_off {
+                return Err(self.cut_off());
+            }
             bounded_prose(without_thinking(&text), 1, MAX_RUN_CHARS)
                 .map_err(|Invalid(why)| GeneratorError::BadAnswer(format!("its text {why}")))
         }))

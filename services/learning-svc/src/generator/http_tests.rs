@@ -77,6 +77,10 @@ fn says(content: &str) -> Reply {
     Reply::Json(json!({"choices": [{"message": {"role": "assistant", "content": content}}]}))
 }
 
+fn ended(reason: &str, content: &str) -> Reply {
+    Reply::Json(json!({"choices": [{"message": {"content": content}, "finish_reason": reason}]}))
+}
+
 #[tokio::test]
 async fn a_model_is_asked_with_its_key_and_answers_a_prompt() {
     let answer =
@@ -103,7 +107,7 @@ async fn a_model_is_asked_with_its_key_and_answers_a_prompt() {
 async fn whatever_an_endpoint_does_is_said() {
     let status = |status, header: &str| Reply::Status(status, header.to_owned(), "");
     // What is answered first, how often, and what comes of it.
-    let cases: [(Reply, usize, Result<(), &str>); 16] = [
+    let cases: [(Reply, usize, Result<(), &str>); 26] = [
         (status(429, "retry-after: 7\r\n"), 1, Ok(())),
         (status(503, ""), 2, Ok(())),
         (Reply::Close, 1, Ok(())),
@@ -121,7 +125,7 @@ async fn whatever_an_endpoint_does_is_said() {
             ),
             1,
             Err(
-                "refuses the request: the model's endpoint: answered 401 Unauthorized: Incorrect API key provided: [key].",
+                "/v1/chat/completions: answered 401 Unauthorized: Incorrect API key provided: [key]. (see --generator-key-file and --generator-url)",
             ),
         ),
         (
@@ -132,7 +136,7 @@ async fn whatever_an_endpoint_does_is_said() {
             ),
             1,
             Err(
-                "refuses the request: the model's endpoint: answered 404 Not Found: model \"small-1\" not found",
+                "/v1/chat/completions: answered 404 Not Found: model \"small-1\" not found (see --generator-url and --generator-model)",
             ),
         ),
         (
@@ -143,7 +147,7 @@ async fn whatever_an_endpoint_does_is_said() {
             ),
             3,
             Err(
-                "refuses the request: the model's endpoint: answered 400 Bad Request: max_tokens is too large",
+                "/v1/chat/completions: answered 400 Bad Request: max_tokens is too large (see --generator-model and --generator-parameters)",
             ),
         ),
         // The format alone is what it does not know: asked without, it answers.
@@ -155,17 +159,70 @@ async fn whatever_an_endpoint_does_is_said() {
         (
             Reply::Status(500, String::new(), "<html><h1>Internal Server Error</h1>"),
             3,
-            Err("unavailable: the model's endpoint: answered 500 Internal Server Error (attempt 3 of 3)"),
+            Err("/v1/chat/completions: answered 500 Internal Server Error (attempt 3 of 3)"),
         ),
         (
             Reply::Huge,
             1,
-            Err("can't be used: the model's endpoint: answered more than 1 MiB"),
+            Err("/v1/chat/completions: answered more than 1 MiB"),
+        ),
+        (
+            Reply::Status(200, String::new(), "\n<!doctype html><html>"),
+            1,
+            Err("refuses the request: http://127.0.0.1:"),
         ),
         (
             Reply::Status(200, String::new(), "<html>"),
             1,
+            Err("/v1/chat/completions: answered a page for browsers, not JSON (see --generator-url)"),
+        ),
+        (
+            status(307, "location: https://models.example/v1/chat/completions\r\n"),
+            1,
+            Err(
+                "sends on to https://models.example/v1/chat/completions, which is not followed (see --generator-url)",
+            ),
+        ),
+        (
+            Reply::Status(200, String::new(), "[1"),
+            1,
             Err("answered something else than expected"),
+        ),
+        // An error in an answer that is otherwise fine.
+        (
+            Reply::Json(json!({"error": {"message": "No credits left", "code": 402}})),
+            1,
+            Err("refuses the request: http://127.0.0.1:"),
+        ),
+        (
+            Reply::Json(json!({"choices": [{"error": {"message": "Overloaded", "code": "529"}}]})),
+            1,
+            Err("/v1/chat/completions: answered with an error: Overloaded"),
+        ),
+        (
+            Reply::Json(json!({"detail": "no such route"})),
+            1,
+            Err("answered no choice with a text, but: no such route"),
+        ),
+        (
+            ended("length", "{\"prompt\": \"Summ"),
+            1,
+            Err("it is cut off at max_tokens 400; raise max_tokens in --generator-parameters"),
+        ),
+        (
+            ended("content_filter", ""),
+            1,
+            Err("refuses the request: the endpoint's content filter held the answer back"),
+        ),
+        (
+            Reply::Json(json!({"choices": [{"message": {"content": null, "refusal": "I can't\nhelp."}}]})),
+            1,
+            Err("refuses the request: the model says: I can't help."),
+        ),
+        (
+            says("<think>\n{\"prompt\": \"A draft.\", \"reason\": \"x\"} or"),
+            1,
+            Err("it is thinking alone: <think> has no end"),
         ),
         (
             Reply::Json(json!({"choices": []})),
@@ -309,7 +366,10 @@ async fn a_slow_endpoint_is_given_up_after_its_attempts() {
     let error = model(&server, &waiting).improve(&material()).await.unwrap_err();
     assert_eq!(
         error,
-        GeneratorError::Unavailable("the model's endpoint: no answer within 19s (attempt 3 of 3)".into())
+        GeneratorError::Unavailable(format!(
+            "{}/v1/chat/completions: no answer within 19s (attempt 3 of 3)",
+            server.url
+        ))
     );
 }
 
@@ -368,4 +428,8 @@ async fn a_run_is_what_the_model_makes_of_the_input() {
     let waiting = Arc::new(Fake::new(TIMEOUT, false));
     let made = model(&server, &waiting).run("Summarise.", "the day").await;
     assert_eq!(made, Some(Ok("A quiet day.".into())));
+    let server = Server::start(|_| ended("length", "A quiet")).await;
+    let cut_off = model(&server, &waiting).run("Summarise.", "the day").await;
+    let cut_off = cut_off.unwrap().unwrap_err().to_string();
+    assert!(cut_off.contains("cut off at max_tokens 400"), "{cut_off}");
 }

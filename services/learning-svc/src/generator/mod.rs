@@ -56,9 +56,16 @@ pub trait Generator: Send + Sync {
 }
 
 impl GeneratorError {
-    /// The error for who asked for a text. What is refused is not worth another try before somebody changes a setting.
-    pub(crate) fn told(&self) -> Error {
+    /// Logs that a generator made no `text`, and is the error for who asked for it. What is refused is not worth another try before
+    /// somebody changes a setting.
+    pub(crate) fn logged(&self, generator: &dyn Generator, text: &str) -> Error {
         let message = self.to_string();
+        tracing::warn!(
+            generator = generator.name(),
+            text,
+            reason = message,
+            "nothing was generated"
+        );
         let reason = match self {
             Self::Refused(_) => {
                 return Error::FailedPrecondition {

@@ -24,7 +24,7 @@ use crate::{
 /// Elements of a filter at most; more than there are distinct values.
 pub(crate) const FILTER: usize = 64;
 
-fn status(status: Status) -> i32 {
+pub(crate) fn status(status: Status) -> i32 {
     let status = match status {
         Status::Pending => pb::CandidateStatus::Pending,
         Status::AwaitingReview => pb::CandidateStatus::AwaitingReview,
@@ -87,6 +87,9 @@ pub(crate) fn candidate(record: &CandidateRecord) -> pb::Candidate {
             effective: candidate.is_effective(),
         }),
         proposal: candidate.proposal.as_ref().map(proposal),
+        lease: None,
+        first_approval: None,
+        second_opinion: None,
     }
 }
 
@@ -152,16 +155,16 @@ pub(crate) fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<Stat
 }
 
 pub(crate) fn token(query: QueryHash, position: CandidatePosition) -> String {
-    let mut bytes = position.created_at.to_le_bytes().to_vec();
+    let mut bytes = position.place.to_le_bytes().to_vec();
     bytes.extend_from_slice(position.id.0.as_bytes());
     page::token(query, &bytes)
 }
 
 pub(crate) fn position(bytes: &[u8]) -> Result<CandidatePosition, Invalid> {
     let bad = || Invalid::new("is not a page token of this list");
-    let (created_at, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
+    let (place, id) = bytes.split_first_chunk::<8>().ok_or_else(bad)?;
     Ok(CandidatePosition {
-        created_at: i64::from_le_bytes(*created_at),
+        place: i64::from_le_bytes(*place),
         id: CandidateId(uuid::Uuid::from_slice(id).map_err(|_| bad())?),
     })
 }

@@ -2,6 +2,7 @@
 //! maps the result; all violations of a request are reported at once, and then nothing is written.
 
 pub(crate) mod candidates;
+pub(crate) mod labels;
 pub(crate) mod parse;
 pub(crate) mod render;
 

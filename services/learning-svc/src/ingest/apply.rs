@@ -6,6 +6,7 @@
 
 mod group;
 mod ratings;
+mod unanswered;
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +15,10 @@ use emend_core::{EventId, FeedbackId, ResourceKey, voter::VoterKey};
 use emend_store::StoreError;
 use learning_store::UnitOfWork;
 
-use self::group::{Answer, Group};
+use self::{
+    group::{Answer, Group},
+    unanswered::Guessed,
+};
 use super::event::{EventResult, FeedbackChange, IngestEvent};
 use crate::{
     decisions::answers::answered_before, erasure::erase::ErasedReporter, fail_points, failure::Failure,
@@ -24,6 +28,28 @@ use crate::{
 impl Ingest {
     /// Applies events in groups; returns one result per event, in order.
     pub async fn apply(&self, events: &[IngestEvent]) -> Vec<EventResult> {
+        if !events.iter().any(IngestEvent::is_of_a_query) {
+            return self.apply_known(events).await;
+        }
+        let (mut results, mut known, mut places) = (Vec::with_capacity(events.len()), Vec::new(), Vec::new());
+        for event in events {
+            match self.guess(event).await {
+                Guessed::Event(event) => {
+                    places.push(results.len());
+                    known.push(*event);
+                    results.push(Err(Error::internal("an event has no result")));
+                }
+                Guessed::Answer(answer) => results.push(*answer),
+            }
+        }
+        for (place, result) in places.into_iter().zip(self.apply_known(&known).await) {
+            results[place] = result;
+        }
+        results
+    }
+
+    /// Applies events of which it is known what they propose.
+    async fn apply_known(&self, events: &[IngestEvent]) -> Vec<EventResult> {
         let mut results = Vec::with_capacity(events.len());
         // The erasure of a reporter takes transactions of its own.
         let together =
@@ -131,7 +157,7 @@ impl Ingest {
                 FeedbackChange::Mined { effects, .. } => {
                     effects.iter().map(|effect| effect.key.clone()).collect()
                 }
-                FeedbackChange::ReporterErased { .. } => Vec::new(),
+                FeedbackChange::ReporterErased { .. } | FeedbackChange::Unanswered { .. } => Vec::new(),
             }
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use emend_base::Error;
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, Namespace, Proposal, Reporter, ReporterId, Roles,
-    voter::VoterKey,
+    AcceptOrder, Caller, EventId, FeedbackId, Namespace, NormalizedKey, Proposal, Reporter, ReporterId,
+    Roles, voter::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
@@ -57,6 +57,15 @@ pub enum FeedbackChange {
         /// What it follows from, for people.
         reason: String,
     },
+    /// Not of one feedback: a query that found nothing again and again. What it is near to is proposed.
+    Unanswered {
+        /// What was searched for, in normal form.
+        phrase: NormalizedKey,
+        /// As it was written.
+        display: String,
+        /// How often it was searched, in how many sessions, and in how many of these something else was clicked, for people.
+        evidence: String,
+    },
     /// Not of one feedback: everything learned for one reporter alone is to be erased.
     ReporterErased {
         /// The client that asked for it.
@@ -105,6 +114,11 @@ pub type EventResult = Result<pb::Outcome, Error>;
 impl IngestEvent {
     pub(super) fn erases_a_reporter(&self) -> bool {
         matches!(self.change, FeedbackChange::ReporterErased { .. })
+    }
+
+    /// Whether it is of a query that found nothing.
+    pub(super) fn is_of_a_query(&self) -> bool {
+        matches!(self.change, FeedbackChange::Unanswered { .. })
     }
 
     /// The voter, if it proposes something for that voter alone.

@@ -8,8 +8,9 @@ use emend_base::{
     traceparent::Traceparent,
 };
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Kind, Namespace, ReporterId, Roles,
-    Rule, Scope, Violations, correction::scope_user, violation::bounded_text, voter::VoterKey,
+    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Kind, Namespace, NormalizedKey,
+    ReporterId, ResourceValue, Roles, Rule, Scope, Violations, correction::scope_user,
+    violation::bounded_text, voter::VoterKey,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::{Access, Call};
@@ -191,7 +192,9 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("event_id", EventId::parse(&message.event_id));
     let feedback = match message.event {
-        Some(event::Event::ReporterRedacted(_) | event::Event::Mined(_)) => Some(FeedbackId::none()),
+        Some(event::Event::ReporterRedacted(_) | event::Event::Mined(_) | event::Event::Unanswered(_)) => {
+            Some(FeedbackId::none())
+        }
         _ => violations.check("feedback_id", FeedbackId::parse(&message.feedback_id)),
     };
     let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
@@ -205,10 +208,11 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
         None => {
             violations.add(
                 "event",
-                "is required: one of recorded, retracted, redacted, reporter_redacted, mined",
+                "is required: one of recorded, retracted, redacted, reporter_redacted, mined, unanswered",
             );
             None
         }
+        Some(event::Event::Unanswered(query)) => violations.part("unanswered", unanswered(query)),
         Some(event::Event::Mined(mined)) => violations.part("mined", self::mined(mined, namespace.as_ref())),
         Some(event::Event::ReporterRedacted(redacted)) => {
             let caller = violations.check("reporter_redacted.caller", Caller::parse(&redacted.caller));
@@ -339,6 +343,36 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         None if namespace.is_none() => Err(violations),
         parsed => violations.finish(parsed),
     }
+}
+
+fn unanswered(message: &pb::QueryUnanswered) -> Result<FeedbackChange, Violations> {
+    let mut violations = Violations::new();
+    let phrase = violations.check("query_text", NormalizedKey::parse(&message.query_text));
+    let display = violations.check("query_text", ResourceValue::parse_display(&message.query_text));
+    let pb::QueryUnanswered {
+        query_count,
+        session_count,
+        click_count,
+        ..
+    } = message;
+    for (field, count, least) in [
+        ("query_count", query_count, 1),
+        ("session_count", session_count, 1),
+        ("click_count", click_count, 0),
+    ] {
+        if *count < least {
+            violations.add(field, format!("must be {least} or more, is {count}"));
+        }
+    }
+    let parsed = phrase.zip(display).map(|(phrase, display)| FeedbackChange::Unanswered {
+        phrase,
+        display,
+        evidence: format!(
+            "searched {query_count} times in {session_count} sessions and found nothing; in {click_count} of them \
+             something else was searched for then, and clicked"
+        ),
+    });
+    violations.finish(parsed)
 }
 
 fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result<FeedbackChange, Violations> {

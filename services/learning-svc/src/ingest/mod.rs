@@ -9,12 +9,12 @@ pub mod grpc;
 pub mod queue;
 mod trace;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use learning_store::Store;
 use tokio::sync::Notify;
 
-use crate::{decisions::Decisions, erasure::Erasure};
+use crate::{decisions::Decisions, erasure::Erasure, lookups::Guesses};
 
 /// The use case of ingestion.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Ingest {
     erasure: Erasure,
     /// Wakes the worker that generates improvements without a request.
     rated: Arc<Notify>,
+    /// Guesses what queries mean that found nothing; none where no state is followed.
+    guesses: Arc<OnceLock<Guesses>>,
 }
 
 impl Ingest {
@@ -34,7 +36,14 @@ impl Ingest {
             decisions,
             erasure,
             rated: Arc::default(),
+            guesses: Arc::default(),
         }
+    }
+
+    /// From now on proposes what queries mean that found nothing.
+    pub(crate) fn guess_by(&self, guesses: Guesses) {
+        // Set once, when the service starts.
+        let _ = self.guesses.set(guesses);
     }
 
     /// Notified of ratings.

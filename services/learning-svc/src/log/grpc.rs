@@ -123,6 +123,7 @@ fn change(change: ChangeRecord) -> pb::RevisionChange {
         policy_version: change.policy_version,
         value_dropped: change.is_dropped,
         after_checksum: change.checksum,
+        changed_since: change.changed_since,
     }
 }
 
@@ -149,6 +150,7 @@ mod tests {
             candidate: String::new(),
             feedback: String::new(),
             policy_version: 0,
+            changed_since: false,
         };
         RevisionRecord {
             revision: Revision(revision),

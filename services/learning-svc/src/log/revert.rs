@@ -7,10 +7,14 @@ use std::collections::BTreeSet;
 use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{Event, Invalid, Kind, Learned, Namespace, Refusal, Revision, UserId};
 use emend_serve::auth::Access;
-use learning_store::{actor::Actor, contests::Named, log::WrittenChange};
+use learning_store::{UnitOfWork, actor::Actor, contests::Named, log::WrittenChange};
 
 use crate::{
-    decisions::{numbering::RevisionChoice, open::Attribution, users::lock_user},
+    decisions::{
+        numbering::RevisionChoice,
+        open::{Attribution, OpenContests},
+        users::lock_user,
+    },
     failure::{Failure, refused, subject},
     log::Log,
 };
@@ -43,8 +47,30 @@ impl Log {
         Ok(revision)
     }
 
+    /// How many changes reverting a revision would revert; fails as reverting would. Writes nothing.
+    pub async fn preview(&self, revert: &Revert, access: &Access) -> Result<u64, Error> {
+        let previewed = self.decisions.retry(|| async {
+            let mut tx = self.store.begin().await?;
+            let (_, count) = self.prepare(&mut *tx, revert, access).await?;
+            Ok(count)
+        });
+        Ok(previewed.await?)
+    }
+
     async fn try_revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
+        let (mut unit, _) = self.prepare(&mut *tx, revert, access).await?;
+        let written = self.decisions.commit(tx, &mut unit).await?;
+        Ok(written.revisions.last())
+    }
+
+    /// Decides everything that reverting comes to, and how many changes it reverts.
+    async fn prepare(
+        &self,
+        tx: &mut dyn UnitOfWork,
+        revert: &Revert,
+        access: &Access,
+    ) -> Result<(OpenContests, u64), Failure> {
         let changes = tx.log().changes_of(revert.revision).await?;
         if changes.is_empty()
             || changes
@@ -89,10 +115,10 @@ impl Log {
             .into());
         }
         for user in owners(&changes) {
-            lock_user(&mut *tx, &revert.namespace, user).await?;
+            lock_user(tx, &revert.namespace, user).await?;
         }
         let keys = changes.into_iter().map(|change| change.key);
-        let mut unit = self.decisions.open(&mut *tx, keys).await?;
+        let mut unit = self.decisions.open(tx, keys).await?;
         // Read again, now that nobody else can write to these keys.
         let changes = tx.log().changes_of(revert.revision).await?;
         let newer: Vec<&WrittenChange> = changes
@@ -102,11 +128,12 @@ impl Log {
         if !newer.is_empty() {
             return Err(newer_revisions(&newer, revert.revision).into());
         }
+        let count = changes.len() as u64;
         let attribution = Attribution::by(revert.actor.clone(), revert.reason.clone());
         for change in changes {
             let contest = change.key.contest_id();
             if let Some(Learned::Prompt(before)) = change.before.as_ref().map(|value| &value.learned) {
-                unit.read_named(&mut *tx, contest, Named::Version(before.version))
+                unit.read_named(tx, contest, Named::Version(before.version))
                     .await?;
             }
             let event = Event::Revert {
@@ -117,8 +144,7 @@ impl Log {
             unit.decide(contest, &event, &attribution, RevisionChoice::Shared)
                 .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
-        let written = self.decisions.commit(tx, &mut unit).await?;
-        Ok(written.revisions.last())
+        Ok((unit, count))
     }
 }
 

@@ -37,6 +37,9 @@ use tokio::{
 use self::metrics::NodeMetrics;
 use crate::fail_points;
 
+/// How many nodes are read at once where only some are looked for, and how often for one answer.
+const READ_PAGE: u32 = 1_000;
+const READ_PAGES: usize = 20;
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
 /// How many nodes may be pending before one that came and went in the meantime is dropped. While the database is away,
@@ -340,41 +343,59 @@ impl Nodes {
         }
     }
 
-    /// A page of the whole fleet.
+    /// A page of the whole fleet, or of what the query picks from it.
     pub async fn list(&self, query: ListNodes) -> Result<pb::ListNodesResponse, Error> {
-        let page = self
-            .store
-            .list_nodes(query.after, query.limit.into(), query.seen_within)
-            .await?;
-        let NodePage {
-            nodes,
-            more,
-            head,
-            now,
-            ..
-        } = page;
-        let places: Vec<_> = nodes
-            .iter()
-            .map(|row| [row.node_id.as_bytes(), &[0], row.caller.as_bytes()].concat())
-            .collect();
-        let alive_since =
-            now.saturating_sub(i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX));
-        let nodes = nodes
-            .into_iter()
-            .map(|row| render(row, head, alive_since))
-            .collect::<Result<_, _>>()
-            .map_err(StoreError::from)?;
+        let wanted = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let read_at_once = if query.filter.is_any() {
+            query.limit
+        } else {
+            READ_PAGE
+        };
+        let (mut nodes, mut places) = (Vec::new(), Vec::new());
+        let mut after = query.after;
+        let mut answer = pb::ListNodesResponse::default();
+        let mut more = true;
+        for _ in 0..READ_PAGES {
+            let page = self
+                .store
+                .list_nodes(after.take(), read_at_once.into(), query.seen_within)
+                .await?;
+            let alive_since = self.alive_since(&page);
+            answer.head_revision = page.head.revision;
+            more = page.more;
+            for row in page.nodes {
+                if nodes.len() >= wanted {
+                    more = true;
+                    break;
+                }
+                let place = (row.node_id.clone(), row.caller.clone());
+                let node = render(row, page.head, alive_since).map_err(StoreError::from)?;
+                if query.filter.has(&node) {
+                    nodes.push(node);
+                    places.push(place.clone());
+                }
+                after = Some(place);
+            }
+            if !more || nodes.len() >= wanted {
+                break;
+            }
+        }
         let (nodes, was_cut) = page::cut(nodes);
-        let last = places.iter().take(nodes.len()).next_back();
-        let next_page_token = last
-            .filter(|_| more || was_cut)
-            .map(|place| page::token(query.hash, place))
-            .unwrap_or_default();
-        Ok(pb::ListNodesResponse {
-            nodes,
-            next_page_token,
-            head_revision: head.revision,
-        })
+        if was_cut {
+            after = places.into_iter().take(nodes.len()).next_back();
+        }
+        if let Some((id, caller)) = after.filter(|_| more || was_cut) {
+            let place = [id.as_bytes(), &[0], caller.as_bytes()].concat();
+            answer.next_page_token = page::token(query.hash, &place);
+        }
+        answer.nodes = nodes;
+        Ok(answer)
+    }
+
+    /// Whoever was heard from since then is connected, in microseconds by the database's clock.
+    fn alive_since(&self, page: &NodePage) -> i64 {
+        let within = i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX);
+        page.now.saturating_sub(within)
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {
@@ -425,6 +446,41 @@ pub struct ListNodes {
     pub after: Option<(String, String)>,
     /// Only nodes heard from within this time.
     pub seen_within: SignedDuration,
+    /// Only these of them.
+    pub filter: NodeFilter,
+}
+
+/// Which nodes are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeFilter {
+    /// In this state; unspecified: in any.
+    pub state: pb::NodeState,
+    /// In this zone; empty: in any.
+    pub zone: String,
+    /// With these labels; without a value: with any.
+    pub labels: Vec<(String, Option<String>)>,
+}
+
+impl NodeFilter {
+    fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn has(&self, node: &pb::Node) -> bool {
+        let absent = pb::NodeInfo::default();
+        let info = node.info.as_ref().unwrap_or(&absent);
+        let is_in_state = match self.state {
+            pb::NodeState::Unspecified => true,
+            pb::NodeState::Behind => node.lag_revisions > 0,
+            pb::NodeState::Disconnected => !node.connected,
+            pb::NodeState::Rejecting => node.rejected_count > 0,
+        };
+        let has_label = |(key, value): &(String, Option<String>)| {
+            let known = info.labels.get(key);
+            known.is_some_and(|known| value.as_ref().is_none_or(|value| value == known))
+        };
+        is_in_state && (self.zone.is_empty() || self.zone == info.zone) && self.labels.iter().all(has_label)
+    }
 }
 
 /// Merges two changes of a connection, in order, into one to write.

@@ -49,6 +49,10 @@ async fn list(nodes: &Nodes) -> Vec<pb::Node> {
 }
 
 async fn page(nodes: &Nodes, limit: u32, token: Option<&str>) -> pb::ListNodesResponse {
+    picked(nodes, limit, token, NodeFilter::default()).await
+}
+
+async fn picked(nodes: &Nodes, limit: u32, token: Option<&str>, filter: NodeFilter) -> pb::ListNodesResponse {
     let hash = QueryHash::of("ListNodes", &pb::ListNodesRequest::default());
     let position = page::position(hash, token.unwrap_or_default()).unwrap();
     let query = ListNodes {
@@ -60,8 +64,55 @@ async fn page(nodes: &Nodes, limit: u32, token: Option<&str>) -> pb::ListNodesRe
             (node_id.to_owned(), caller.to_owned())
         }),
         seen_within: SignedDuration::from_hours(24),
+        filter,
     };
     nodes.list(query).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_nodes_that_are_looked_for_are_paged_like_all() {
+    let stream = replica(&MemoryLog::default(), Settings::default()).await;
+    let nodes = stream.nodes();
+    let mut open = Vec::new();
+    for (name, zone, tier) in [
+        ("a", "eu", "gold"),
+        ("b", "us", "gold"),
+        ("c", "eu", "blue"),
+        ("d", "eu", "gold"),
+    ] {
+        let described = pb::NodeInfo {
+            zone: zone.into(),
+            labels: [("tier".to_owned(), tier.to_owned())].into(),
+            ..info(name)
+        };
+        open.push(nodes.open(caller("first"), id(name), &described));
+    }
+    assert_eq!(nodes.run_once().await.unwrap(), 4);
+    let filter = NodeFilter {
+        zone: "eu".into(),
+        labels: vec![("tier".into(), Some("gold".into()))],
+        ..NodeFilter::default()
+    };
+    let (mut found, mut token) = (Vec::new(), None);
+    loop {
+        let answer = picked(nodes, 1, token.as_deref(), filter.clone()).await;
+        found.extend(answer.nodes.into_iter().map(|node| node.info.unwrap().id));
+        if answer.next_page_token.is_empty() {
+            break;
+        }
+        token = Some(answer.next_page_token);
+    }
+    assert_eq!(found, ["a", "d"]);
+    let labelled = NodeFilter {
+        labels: vec![("tier".into(), None)],
+        ..NodeFilter::default()
+    };
+    assert_eq!(picked(nodes, 9, None, labelled).await.nodes.len(), 4);
+    let behind = NodeFilter {
+        state: pb::NodeState::Behind,
+        ..NodeFilter::default()
+    };
+    assert_eq!(picked(nodes, 9, None, behind).await.nodes, []);
 }
 
 #[tokio::test]

@@ -17,8 +17,8 @@ use crate::outputs::{
     rendered::{asked, asked_whole},
 };
 
-/// Outputs of one page: each may have 16 ratings with three texts of 32,768 characters.
-const PAGE: u32 = 8;
+/// Outputs of one page: each may have 16 ratings with three texts of 256 KiB.
+const PAGE: u32 = 4;
 
 /// The form of examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

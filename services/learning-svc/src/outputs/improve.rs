@@ -215,17 +215,22 @@ impl Outputs {
             .language;
         let min_bad = u64::from(unit.policy(key).review.min_bad);
         let progress = tx.improvements().progress(target.contest_id()).await?;
-        let counted = tx.improvements().count_ratings(window, progress.since()).await?;
         let prompt = current(&unit, key);
-        let missing = min_bad.saturating_sub(counted.bad);
+        let version = tx.improvements().current_version(key.contest_id()).await?;
+        let missing = match version {
+            Some(version) => {
+                let counted = tx.improvements().count_for(window, version).await?;
+                min_bad.saturating_sub(counted.bad)
+            }
+            None => min_bad,
+        };
         if let Some(hindrance) = Hindrance::of(prompt.is_some(), &progress, missing) {
             return Err(hindrance.error(key).into());
         }
-        let (prompt, base) = prompt.ok_or_else(|| Hindrance::NoPrompt.error(key))?;
-        let rated = tx
-            .improvements()
-            .newest_ratings(window, progress.since(), &MATERIAL)
-            .await?;
+        let (Some((prompt, base)), Some(version)) = (prompt, version) else {
+            return Err(Hindrance::NoPrompt.error(key).into());
+        };
+        let rated = tx.improvements().newest_for(window, version, &MATERIAL).await?;
         let lease = Lease {
             improvement: self.decisions.entropy.uuid_v7(self.decisions.clock.now()),
             token: self.decisions.entropy.uuid_v4(),
@@ -297,7 +302,7 @@ impl Outputs {
                 GeneratorError::BadAnswer(_) => Generation::BadAnswer,
             };
             self.generations.ended(outcome);
-            error.told()
+            error.logged(&*self.generator, "improvement")
         })
     }
 

@@ -128,7 +128,12 @@ async fn previewed(
             generator.run(&prompt, input).await
         };
         match timeout_at(until, asked).await {
-            Ok(answer) => answer.map(|answer| answer.map_err(|error| error.to_string())),
+            Ok(answer) => answer.map(|answer| {
+                answer.map_err(|error| {
+                    error.logged(generator, "preview");
+                    error.to_string()
+                })
+            }),
             Err(_) => Some(Err(format!(
                 "the preview took more than {} seconds",
                 PATIENCE.as_secs()

@@ -79,7 +79,7 @@ impl Outputs {
         if matches!(failing.0.get(&target), Some(Rest::Until(_, until)) if now < *until) {
             return Ok(false);
         }
-        if self.hindrance(key).await?.is_some() {
+        if !self.is_due(key).await? {
             return Ok(false);
         }
         let read = self.read_of(key).await?;
@@ -124,7 +124,10 @@ impl Outputs {
             .await?;
         Ok(Read {
             newest: newest.into_iter().map(|rated| rated.feedback).collect(),
-            version: outputs.current_version(key.contest_id()).await?,
+            version: outputs
+                .current_version(key.contest_id())
+                .await?
+                .map_or(0, |version| version.number),
         })
     }
 

@@ -2,8 +2,12 @@
 
 pub(crate) mod namespaces;
 
-use emend_base::Error;
-use emend_core::{Counting, Invalid, Kind, Language, Policy, RiskLevel, Role, Rule, Violations};
+use emend_base::{Error, error::PreconditionViolation};
+use emend_core::{
+    Counting, Invalid, Kind, Language, Learned, Namespace, NearLookup, Policy, RiskLevel, Role, Rule,
+    Violations,
+};
+use emend_proto::common::v1::{NearLookupValue, resource_value::Value};
 use emend_proto::learning::v1::{self as pb, policy, policy_service_server::PolicyService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{kinds, parse as wire, render};
@@ -14,16 +18,21 @@ use tonic::{Request, Response, Status};
 use crate::{
     etag,
     grpc::{parse, render::small},
+    lookups::{
+        Previews,
+        preview::{self, Searched, Trial},
+    },
     policies::{
         Policies,
         namespaces::Namespaces,
+        preview::Applied,
         update::{PolicyInForce, PolicyUpdate},
     },
     roles::open,
 };
 
 /// The fields that an update may change.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 17] = [
     "risk_level",
     "threshold",
     "counting",
@@ -40,19 +49,28 @@ const FIELDS: [&str; 16] = [
     "window.language",
     "review.min_bad",
     "review.automatic",
+    "reviewers_needed",
 ];
+
+/// The contests that a preview lists.
+const LISTED: usize = 100;
 
 /// Serves the use cases of policies.
 #[derive(Debug, Clone)]
 pub struct PolicyHandler {
     policies: Policies,
     namespaces: Namespaces,
+    previews: Previews,
 }
 
 impl PolicyHandler {
-    /// Serves the use cases of `policies`, and of `namespaces` as a whole.
-    pub fn new(policies: Policies, namespaces: Namespaces) -> Self {
-        Self { policies, namespaces }
+    /// Serves the use cases of `policies`, and of `namespaces` as a whole, and what changes of policies would change.
+    pub fn new(policies: Policies, namespaces: Namespaces, previews: Previews) -> Self {
+        Self {
+            policies,
+            namespaces,
+            previews,
+        }
     }
 }
 
@@ -79,10 +97,68 @@ impl PolicyService for PolicyHandler {
         request: Request<pb::UpdatePolicyRequest>,
     ) -> Result<Response<pb::UpdatePolicyResponse>, Status> {
         let caller = caller_of(&request);
-        let update = update(&caller, open(request)?.message).map_err(Error::from)?;
+        let Call {
+            access,
+            message: request,
+        } = open(request)?;
+        let needs_two = request
+            .policy
+            .as_ref()
+            .is_some_and(|policy| policy.reviewers_needed == 2);
+        let update = update(&caller, request).map_err(Error::from)?;
+        if needs_two && !access.is_authenticated() {
+            return Err(authentication_needed().into());
+        }
         let in_force = self.policies.update_policy(&update).await?;
         Ok(Response::new(pb::UpdatePolicyResponse {
             policy: Some(message(&in_force)),
+        }))
+    }
+
+    async fn preview_policy(
+        &self,
+        request: Request<pb::PreviewPolicyRequest>,
+    ) -> Result<Response<pb::PreviewPolicyResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { message: request, .. } = open(request)?;
+        let Previewing {
+            update,
+            key,
+            setting,
+            queries,
+        } = previewing(&caller, request).map_err(Error::from)?;
+        let applied = match &update {
+            Some(update) => self.policies.preview(update).await?,
+            None => Applied::default(),
+        };
+        let changes = applied.changes.iter().map(|change| {
+            let after = change.after.as_ref().map(|value| value.learned.clone());
+            (change.key.clone(), after)
+        });
+        let trial = Trial {
+            namespace: key.namespace,
+            kinds: preview::kinds_of(key.kind),
+            user: None,
+            changes: changes.collect(),
+            setting,
+            queries,
+        };
+        let changes = self.previews.compare(trial).await?;
+        let value = |key, value: Option<&_>| value.map(|value| render::value_of(key, value));
+        let resources = applied
+            .changes
+            .iter()
+            .take(LISTED)
+            .map(|change| pb::PreviewedResource {
+                key: Some(render::resource_key(&change.key)),
+                before: value(&change.key, change.before.as_ref()),
+                after: value(&change.key, change.after.as_ref()),
+            });
+        Ok(Response::new(pb::PreviewPolicyResponse {
+            resources: resources.collect(),
+            resource_count: i64::try_from(applied.changes.len()).unwrap_or(i64::MAX),
+            contest_count: i64::try_from(applied.contests).unwrap_or(i64::MAX),
+            changes: Some(changes),
         }))
     }
 
@@ -113,11 +189,96 @@ impl PolicyService for PolicyHandler {
     }
 }
 
+/// The error for a policy that nobody could meet.
+fn authentication_needed() -> Error {
+    let reason = "AUTHENTICATION_NEEDED";
+    let message = "two reviewers can't be told apart: callers are not authenticated (--auth-file)";
+    Error::FailedPrecondition {
+        reason,
+        message: message.to_owned(),
+        violations: vec![PreconditionViolation {
+            kind: reason.into(),
+            subject: "policy.reviewers_needed".to_owned(),
+            description: message.to_owned(),
+        }],
+    }
+}
+
 fn key(namespace: Option<emend_core::Namespace>, kind: Option<Kind>) -> Option<PolicyKey> {
     Some(PolicyKey {
         namespace: namespace?,
         kind: kind?,
     })
+}
+
+/// Which change is tried, on what.
+pub(crate) struct Previewing {
+    update: Option<PolicyUpdate>,
+    key: PolicyKey,
+    setting: Option<NearLookup>,
+    queries: Vec<Searched>,
+}
+
+pub(crate) fn previewing(
+    caller: &emend_core::Caller,
+    request: pb::PreviewPolicyRequest,
+) -> Result<Previewing, Violations> {
+    let mut violations = Violations::new();
+    let queries = preview::queries(&request.queries, &mut violations);
+    let setting = request
+        .near
+        .map(|near| violations.part("near", near_setting(near)));
+    let message = request.policy.clone().unwrap_or_default();
+    let kind = wire::kind(message.kind).and_then(|kind| {
+        if preview::kinds_of(kind).is_empty() {
+            return Err(Invalid::new(
+                "must be INVOCATION_PHRASE, ENTITY_ALIAS or PROHIBITION",
+            ));
+        }
+        Ok(kind)
+    });
+    let kind = violations.check("policy.kind", kind);
+    let namespace = violations.check("policy.namespace", Namespace::parse(&message.namespace));
+    let mask = request.update_mask.as_ref();
+    let changes_policy = mask.map_or_else(|| !set_fields(&message).is_empty(), |mask| !mask.paths.is_empty());
+    let update = if changes_policy || setting.is_none() {
+        let changed = pb::UpdatePolicyRequest {
+            policy: request.policy,
+            update_mask: request.update_mask,
+            ..pb::UpdatePolicyRequest::default()
+        };
+        // Its kind and namespace are checked above.
+        match update(caller, changed) {
+            Ok(update) => Some(Some(update)),
+            Err(found) if kind.is_some() && namespace.is_some() => {
+                violations.nest("", found);
+                None
+            }
+            Err(_) => None,
+        }
+    } else {
+        Some(None)
+    };
+    let parsed = (|| {
+        Some(Previewing {
+            update: update?,
+            key: key(namespace, kind)?,
+            setting: match setting {
+                Some(setting) => Some(setting?),
+                None => None,
+            },
+            queries: queries?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+/// How near answers would be given; the defaults where it is cleared.
+fn near_setting(near: NearLookupValue) -> Result<NearLookup, Violations> {
+    match kinds::learned(&Value::NearLookup(near))? {
+        Learned::NearLookup(Some(near)) => Ok(near),
+        _ => Ok(NearLookup::default()),
+    }
 }
 
 pub(crate) fn update(
@@ -176,6 +337,7 @@ fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
         window.language != 0,
         review.min_bad != 0,
         review.automatic,
+        message.reviewers_needed != 0,
     ];
     FIELDS
         .into_iter()
@@ -207,6 +369,7 @@ fn check_rule(kind: Kind, fields: &[&str], violations: &mut Violations) {
             | "half_life"
             | "max_derived_voters"
             | "max_counted_feedback" => (matches!(rule, Rule::Votes { .. }), "votes"),
+            "reviewers_needed" => (!matches!(rule, Rule::Window(_)), "votes, rulings or review"),
             _ if field.starts_with("ruling.") => (matches!(rule, Rule::Ruling(_)), "rulings"),
             _ if field.starts_with("window.") => (matches!(rule, Rule::Window(_)), "a window of ratings"),
             _ if field.starts_with("review.") => (matches!(rule, Rule::Review(_)), "review"),
@@ -264,6 +427,7 @@ struct Changes {
     language: Option<Language>,
     min_bad: Option<u32>,
     automatic: Option<bool>,
+    reviewers_needed: Option<u32>,
 }
 
 impl Changes {
@@ -289,6 +453,7 @@ impl Changes {
         set(&mut policy.window.language, self.language);
         set(&mut policy.review.min_bad, self.min_bad);
         set(&mut policy.review.automatic, self.automatic);
+        set(&mut policy.reviewers_needed, self.reviewers_needed);
     }
 }
 
@@ -316,6 +481,7 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             "window.max_text_chars" => changes.max_text_chars = Some(unsigned(window.max_text_chars)),
             "window.language" => changes.language = violations.check(field, kinds::language(window.language)),
             "review.min_bad" => changes.min_bad = Some(unsigned(review.min_bad)),
+            "reviewers_needed" => changes.reviewers_needed = Some(unsigned(message.reviewers_needed)),
             "review.automatic" => changes.automatic = Some(review.automatic),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
@@ -408,6 +574,7 @@ fn message(in_force: &PolicyInForce) -> pb::Policy {
         updated_at: in_force.stored.updated_at.map(render::timestamp),
         reevaluation_remaining: render::saturated(in_force.remaining),
         frozen: policy.frozen,
+        reviewers_needed: small(policy.reviewers_needed),
         rule: match in_force.key.kind.rules().rule {
             Rule::Votes { .. } => None,
             Rule::Review(_) => Some(policy::Rule::Review(pb::ReviewPolicy {

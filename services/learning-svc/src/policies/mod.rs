@@ -2,6 +2,7 @@
 
 pub mod grpc;
 pub mod namespaces;
+mod preview;
 pub mod update;
 
 use std::sync::Arc;

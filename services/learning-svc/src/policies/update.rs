@@ -68,15 +68,10 @@ impl Policies {
         let mut tx = self.store.begin().await?;
         let before = tx.policies().stored(&update.key).await?.policy;
         etag::check(update.etag.as_deref(), &etag::of_version(before.version))?;
-        let mut policy = before.clone();
-        (update.change)(&mut policy);
-        policy
-            .validate()
-            .map_err(|violations| Error::from(nested(violations)))?;
-        if policy == before {
+        let policy = changed(update, &before)?;
+        if policy.version == before.version {
             return Ok(());
         }
-        policy.version = before.version + 1;
         tx.policies()
             .save(&PolicyWrite {
                 key: update.key.clone(),
@@ -89,6 +84,17 @@ impl Policies {
         tx.commit().await?;
         Ok(())
     }
+}
+
+/// The policy after an update, which is a new version if it changes anything.
+pub(super) fn changed(update: &PolicyUpdate, before: &Policy) -> Result<Policy, Error> {
+    let mut policy = before.clone();
+    (update.change)(&mut policy);
+    policy.validate().map_err(nested)?;
+    if policy != *before {
+        policy.version = before.version + 1;
+    }
+    Ok(policy)
 }
 
 fn nested(violations: emend_core::Violations) -> emend_core::Violations {

@@ -5,7 +5,10 @@ pub(crate) mod fuzzing;
 pub(crate) mod parse;
 
 use emend_base::Error;
-use emend_core::{Namespace, Profile, UserId};
+use emend_core::{
+    Namespace, Profile, UserId,
+    outputs::{Learning, rank_learnings},
+};
 use emend_proto::learning::v1::{self as pb, profile_service_server::ProfileService};
 use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::page;
@@ -46,6 +49,20 @@ impl ProfileService for ProfileHandler {
         let stored = self.profiles.profile(&namespace, &user).await?;
         Ok(Response::new(pb::GetProfileResponse {
             profile: Some(profile(&namespace, &user, &stored)),
+        }))
+    }
+
+    async fn rank_learnings(
+        &self,
+        request: Request<pb::RankLearningsRequest>,
+    ) -> Result<Response<pb::RankLearningsResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let (namespace, user, learnings) = parse::learnings(request).map_err(Error::from)?;
+        let profile = self.profiles.profile(&namespace, &user).await?.profile();
+        let (shown, left_out) = split_learnings(&profile, learnings);
+        Ok(Response::new(pb::RankLearningsResponse {
+            ids: shown,
+            left_out_ids: left_out,
         }))
     }
 
@@ -147,6 +164,25 @@ impl ProfileService for ProfileHandler {
             suggestion: Some(suggestion(&record)),
         }))
     }
+}
+
+/// The ids of what to show, in order, and of what is left out, in the order given.
+fn split_learnings(profile: &Profile, learnings: Vec<Learning<String>>) -> (Vec<String>, Vec<String>) {
+    let places = learnings.iter().enumerate().map(|(place, learning)| Learning {
+        item: place,
+        topics: learning.topics.clone(),
+        level: learning.level,
+    });
+    let ranked = rank_learnings(profile, places);
+    let mut ids: Vec<Option<String>> = learnings
+        .into_iter()
+        .map(|learning| Some(learning.item))
+        .collect();
+    let shown = ranked
+        .into_iter()
+        .filter_map(|learning| ids.get_mut(learning.item)?.take())
+        .collect();
+    (shown, ids.into_iter().flatten().collect())
 }
 
 fn profile(namespace: &Namespace, user: &UserId, stored: &StoredProfile) -> pb::Profile {

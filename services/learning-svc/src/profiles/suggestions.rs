@@ -177,7 +177,7 @@ impl Profiles {
         let suggested = self.generator.suggest(&material).await;
         let suggested = suggested.map_err(|error| {
             self.metrics.failed();
-            error.told()
+            error.logged(&*self.generator, "suggestions")
         })?;
         for why in &suggested.unusable {
             self.suggestion_unusable(why);

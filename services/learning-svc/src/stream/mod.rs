@@ -60,7 +60,8 @@ impl Wake {
         Self(Some(wake))
     }
 
-    async fn woken(&mut self) {
+    /// Waits for the next commit of another replica; for ever where there is none.
+    pub(crate) async fn woken(&mut self) {
         match &mut self.0 {
             Some(wake) => wake.woken().await,
             None => std::future::pending().await,

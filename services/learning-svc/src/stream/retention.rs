@@ -1,4 +1,5 @@
-//! Drops what need not be remembered for ever: deletions behind the horizon, and nodes last seen long ago.
+//! Drops what need not be remembered for ever: deletions behind the horizon, nodes last seen long ago, and what it takes to undo
+//! decisions that can't be undone any more.
 //!
 //! Any number of replicas may do so at once. Subscribers are not asked: a cursor older than the horizon gets a
 //! snapshot.
@@ -6,7 +7,7 @@
 use std::sync::Arc;
 
 use emend_store::StoreError;
-use learning_store::Store;
+use learning_store::{Store, contests::UNDO_WITHIN};
 
 use super::settings::Settings;
 use crate::fail_points;
@@ -34,6 +35,7 @@ impl Retention {
         } = self.settings;
         let horizon = self.store.raise_horizon(tombstone_age, max_tombstones).await?;
         fail_points::HORIZON_RAISED.pass();
+        self.store.forget_undoable_after(UNDO_WITHIN).await?;
         let mut work = self.store.begin().await?;
         let forgotten = work.nodes().forget(node_forgotten_after).await?;
         work.commit().await?;

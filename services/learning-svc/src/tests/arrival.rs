@@ -140,6 +140,7 @@ impl Subject {
 
     async fn rulings(&self, app: &Capabilities) -> Vec<CandidateRecord> {
         let filter = CandidateFilter {
+            reviewed: learning_store::contests::Involvement::default(),
             namespace: namespace(),
             kinds: vec![self.kind],
             statuses: Vec::new(),

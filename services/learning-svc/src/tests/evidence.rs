@@ -9,7 +9,7 @@ use emend_proto::{
     learning::v1::{self as pb, node_ref::Node},
 };
 use learning_store::{
-    contests::CandidateFilter,
+    contests::{CandidateFilter, Listing},
     evidence::{ClaimRecord, EdgeFilter, EdgePosition, EdgeRecord},
     testing::somebody_waits,
 };
@@ -92,7 +92,7 @@ pub(crate) async fn upsert(app: &Capabilities, request: &pb::UpsertEvidenceReque
 
 pub(crate) async fn claim(app: &Capabilities, claim: &str) -> ClaimRecord {
     app.evidence
-        .claim(&namespace(), &EvidenceId::parse(claim).unwrap())
+        .claim(&namespace(), &EvidenceId::parse(claim).unwrap(), true)
         .await
         .unwrap()
 }
@@ -203,7 +203,7 @@ async fn what_is_not_known_or_leads_elsewhere_is_refused_whole(world: &World) {
     }
     assert!(
         app.evidence
-            .claim(&namespace(), &EvidenceId::parse("c2").unwrap())
+            .claim(&namespace(), &EvidenceId::parse("c2").unwrap(), false)
             .await
             .is_err()
     );
@@ -390,7 +390,11 @@ async fn a_correction_of_a_citation_never_takes_effect_and_says_so(world: &World
             "Without effect: the label of edge “cites:1” is refutes; it is a citation, which nobody corrects."
         )
     );
-    let standing = app.store.list_candidates(&waiting(), None, 10).await.unwrap();
+    let standing = app
+        .store
+        .list_candidates(&waiting(), &Listing::default(), None, 10)
+        .await
+        .unwrap();
     assert_eq!(standing.len(), 0, "the one that came first waits no more");
     let cites = edge(&app, "cites:1").await;
     assert_eq!((cites.relation, cites.ruled), (EdgeRelation::Cites, None));
@@ -401,6 +405,7 @@ async fn a_correction_of_a_citation_never_takes_effect_and_says_so(world: &World
 
 fn waiting() -> CandidateFilter {
     CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         namespace: namespace(),
         kinds: vec![Kind::EdgeLabel],
         statuses: vec![Status::Pending, Status::AwaitingReview],

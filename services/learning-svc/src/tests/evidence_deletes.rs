@@ -266,7 +266,8 @@ async fn what_people_said_of_a_deleted_claim_waits_until_it_comes_back(world: &W
     let deleted = app.evidence.delete(&of_claim).await.unwrap();
     assert_eq!((deleted.claims, deleted.edges), (1, 1));
     settle(&app).await;
-    assert!(app.evidence.claim(&namespace(), &id("c1")).await.is_err());
+    let gone = app.evidence.claim(&namespace(), &id("c1"), false).await;
+    assert!(gone.is_err());
     assert_eq!(reviewed().await, 0);
     assert!(
         app.store.contents().await.unwrap().resources.is_empty(),

@@ -96,7 +96,10 @@ async fn an_export_has_everything_of_the_task_and_nothing_else(world: &World) {
     }
     let slot = ExportSlots::default().take().unwrap();
     let unknown = EvidenceId::parse("t9").unwrap();
-    let refused = app.evidence.export_materials(&namespace(), &unknown, slot).await;
+    let refused = app
+        .evidence
+        .export_materials(&namespace(), &unknown, false, slot)
+        .await;
     assert!(refused.is_err(), "nothing was upserted for it");
 }
 
@@ -107,7 +110,7 @@ async fn an_export_is_one_state_whatever_changes_meanwhile(world: &World) {
     let task = EvidenceId::parse("t1").unwrap();
     let export = app
         .evidence
-        .export_materials(&namespace(), &task, slot)
+        .export_materials(&namespace(), &task, false, slot)
         .await
         .unwrap();
     upsert(&app, &support(2, "example.net", "c1", 1, 0.9)).await;

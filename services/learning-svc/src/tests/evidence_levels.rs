@@ -513,10 +513,16 @@ async fn one_edge_of_each_source_weighs_where_the_policy_says_so_at_every_level(
         upsert(&app, &support(number, "www.blog.example", "c1", 1, weight)).await;
     }
     upsert(&app, &support(3, "other.example", "c1", 1, 0.4)).await;
-    assert_eq!(claim(&app, "c1").await.evidence.supports, 2_500_000);
+    let all = claim(&app, "c1").await;
+    assert_eq!(all.evidence.supports, 2_500_000);
+    let both = all.readings.unwrap();
+    assert_eq!(both.count_all, all.evidence);
+    assert_eq!(both.one_per_source.supports, 1_300_000);
     update_policy(&app, |policy| policy.combining = Combining::OnePerSource).await;
-    let one_per_source = claim(&app, "c1").await.evidence;
-    assert_eq!(one_per_source.supports, 1_300_000);
+    let one = claim(&app, "c1").await;
+    assert_eq!(one.readings, Some(both), "whatever the policy");
+    let one_per_source = one.evidence;
+    assert_eq!(one_per_source, both.one_per_source);
     assert_eq!(one_per_source.supporting_count, 4, "all are counted");
     put(&app, "blog.example", Layer::Human, "academic").await;
     settle(&app).await;

@@ -96,7 +96,7 @@ pub(super) async fn materials(app: &Capabilities, task: &str) -> Vec<PbLine> {
     let task = EvidenceId::parse(task).unwrap();
     let export = app
         .evidence
-        .export_materials(&namespace(), &task, slot)
+        .export_materials(&namespace(), &task, false, slot)
         .await
         .unwrap();
     let pages: Vec<Vec<_>> = export.pages().try_collect().await.unwrap();

@@ -1,12 +1,6 @@
 //! Trust files, and what is blocked and why.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{fs, sync::Arc};
 
 use emend_base::{reload::Reload as _, reload::When, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
@@ -26,6 +20,7 @@ use crate::{
     resources::write::Put,
     tests::{
         evidence::{correction, edge, support, upsert},
+        logged::Logged,
         on_both_databases,
         world::{World, assert_sound, head, namespace, one, operator},
     },
@@ -556,38 +551,6 @@ async fn a_block_by_the_system_says_what_it_found(world: &World) {
     );
 }
 
-/// Counts what is logged as an error.
-#[derive(Debug, Clone, Default)]
-struct ErrorsReported(Arc<AtomicUsize>);
-
-impl ErrorsReported {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl tracing::Subscriber for ErrorsReported {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::ERROR
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, _: &tracing::Event<'_>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
 async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(world: &World) {
     let (app, other) = (world.instance().await, world.instance().await);
     let directory = tempfile::tempdir().unwrap();
@@ -618,13 +581,19 @@ async fn a_mounted_file_is_applied_when_it_changes_and_a_broken_one_is_told(worl
     assert!(!mounted.reload(When::Changed), "nothing changed");
 
     fs::write(&path, text(3, &["com block", "b.example high"])).unwrap();
-    let reported = ErrorsReported::default();
+    let reported = Logged::default();
     tracing::subscriber::with_default(reported.clone(), || {
         for _ in 0..3 {
             assert!(!mounted.reload(When::Changed));
         }
     });
-    assert_eq!(reported.count(), 1, "it is logged once, however often it is read");
+    let lines = reported.lines();
+    let errors_reported = lines.iter().filter(|line| line.starts_with("ERROR"));
+    assert_eq!(
+        errors_reported.count(),
+        1,
+        "it is logged once, however often it is read"
+    );
     assert!(mounted.apply_once(&app.evidence).await);
     assert_eq!((mounted.is_failing(), errors.get()), (true, 2));
     let notes = readiness.notes().concat();

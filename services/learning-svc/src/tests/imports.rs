@@ -81,6 +81,9 @@ async fn an_import_as_decision_applies_and_pins(world: &World) {
         (Status::Applied, true)
     );
     assert_eq!(record.candidate.origin, emend_core::Origin::Import);
+    let stats = app.queue.stats(&namespace(), 1).await.unwrap();
+    let applied: Vec<u64> = stats.days.iter().map(|count| count.figures.applied).collect();
+    assert_eq!(applied, [3]);
     assert_sound(&app).await;
 }
 

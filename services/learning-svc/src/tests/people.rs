@@ -3,9 +3,10 @@
 use emend_base::Error;
 use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, correction::Form};
 use emend_serve::auth::Access;
+use jiff::SignedDuration;
 use learning_store::{
     contests::{CandidateFilter, CandidatePosition},
-    log::RevisionFilter,
+    log::{RevisionFilter, RevisionRecord},
 };
 
 use crate::{
@@ -64,12 +65,16 @@ fn revert(revision: i64) -> Revert {
 
 async fn an_approval_applies_and_pins(world: &World) {
     let app = world.instance().await;
+    // The clock is finer than what databases keep: the answer says no more than what is read later.
+    world.clock.advance(SignedDuration::from_nanos(123_456_789));
     one(&app, &world.phrase("ann", "p", "v")).await;
     let reviewed = review(&app, candidate_id("p", "v"), None, approval())
         .await
         .unwrap();
     assert_eq!(reviewed.revision.0, 1);
     assert_eq!(reviewed.candidate, candidate(&app, "p", "v").await);
+    let history = app.store.transitions(candidate_id("p", "v"), 10).await.unwrap();
+    assert_eq!(history.last().unwrap().at, reviewed.candidate.kept.updated_at);
     assert!(reviewed.candidate.contest_pinned);
     assert_eq!(
         reviewed.candidate.candidate.decision_reason.as_deref(),
@@ -99,6 +104,13 @@ async fn an_edited_approval_is_a_candidate_of_its_own(world: &World) {
     assert_eq!(
         candidate(&app, "p", "v").await.candidate.status,
         Status::Superseded
+    );
+    // Once that is reverted, what was proposed is in the queue again.
+    app.log.revert(&revert(1), &Access::open()).await.unwrap();
+    assert_eq!(verb(&app, "p").await, None);
+    assert_eq!(
+        candidate(&app, "p", "v").await.candidate.status,
+        Status::AwaitingReview
     );
     assert_sound(&app).await;
 }
@@ -324,6 +336,7 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         }
     }
     let filter = CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         user: None,
         namespace: namespace(),
         kinds: vec![emend_core::Kind::InvocationPhrase],
@@ -399,6 +412,16 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     let (page, _) = app.store.list_revisions(&of_key, None, 10).await.unwrap();
     let numbers: Vec<_> = page.iter().map(|revision| revision.revision.0).collect();
     assert_eq!(numbers, [6, 2]);
+    let changed_since = |revision: &RevisionRecord| {
+        let changes = revision.changes.iter();
+        changes
+            .map(|change| (change.key.key.as_str().to_owned(), change.changed_since))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        page.iter().flat_map(changed_since).collect::<Vec<_>>(),
+        [("p0".into(), false), ("p1".into(), false), ("p1".into(), true)]
+    );
     let of_operation = RevisionFilter {
         operation: Some(import().operation),
         ..all.clone()

@@ -376,6 +376,7 @@ async fn another_users_suggestion_is_not_found_and_no_list_mixes_users(world: &W
         assert!(matches!(refused, Error::NotFound { .. }), "{refused:?}");
     }
     let filter = |name: &str| CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),

@@ -138,6 +138,7 @@ async fn record(app: &Capabilities, event: &IngestEvent) -> CandidateRecord {
 /// The rulings on a pattern.
 async fn rulings(app: &Capabilities, pattern: &str) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         user: None,
         namespace: namespace(),
         kinds: vec![Kind::DomainRule],
@@ -371,16 +372,21 @@ async fn the_log_says_why_a_ruling_was_made_until_that_is_erased(world: &World) 
         keys: Vec::new(),
         operation: None,
     };
-    let reasons = async || {
-        let (revisions, _) = app.store.list_revisions(&filter, None, 10).await.unwrap();
-        revisions
+    let said = async || {
+        let (revisions, _) = app.log.list(&filter, None, 10).await.unwrap();
+        let said = revisions
             .into_iter()
-            .map(|revision| revision.reason)
-            .collect::<Vec<_>>()
+            .map(|revision| (revision.reason, revision.actor.on_behalf_of));
+        said.collect::<Vec<_>>()
     };
-    assert_eq!(reasons().await, ["", "because"]);
+    let [put, ruling] = &said().await[..] else {
+        panic!("two revisions");
+    };
+    assert_eq!((&*put.0, &*ruling.0), ("", "because"));
+    assert!(!ruling.1.is_empty(), "its reporter");
     one(&app, &world.redaction(&event)).await;
-    assert_eq!(reasons().await, ["", ""]);
+    let erased = said().await;
+    assert_eq!((&*erased[1].0, &*erased[1].1), ("", ""));
 }
 
 async fn what_is_imported_stays_when_somebody_elses_equal_ruling_is_taken_back(world: &World) {

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use learning_store::{
     Store,
     actor::Actor,
-    contests::{CandidateFilter, damage::Damage},
+    contests::{CandidateFilter, Listing, damage::Damage},
     log::RevisionFilter,
     policies::PolicyKey,
     resources::ResourceWrites,
@@ -248,13 +248,17 @@ async fn candidates_are_counted_by_kind_and_status(store: impl Damage) {
         result.unwrap();
     }
     let all = CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         user: None,
         namespace: namespace(),
         kinds: Vec::new(),
         statuses: Vec::new(),
         keys: Vec::new(),
     };
-    let listed = store.list_candidates(&all, None, 10).await.unwrap();
+    let listed = store
+        .list_candidates(&all, &Listing::default(), None, 10)
+        .await
+        .unwrap();
     let status = |kind| {
         let mut of_kind = listed.iter().filter(|record| record.key.kind == kind);
         of_kind.next().unwrap().candidate.status

@@ -302,6 +302,7 @@ pub(crate) async fn candidate(app: &Capabilities, phrase: &str, verb: &str) -> C
 /// All candidates.
 pub(crate) async fn candidates(app: &Capabilities) -> Vec<CandidateRecord> {
     let filter = CandidateFilter {
+        reviewed: learning_store::contests::Involvement::default(),
         user: None,
         namespace: namespace(),
         kinds: Vec::new(),

@@ -28,6 +28,7 @@ pub mod nodes;
 pub mod outputs;
 pub mod policies;
 pub mod profiles;
+pub mod queue;
 pub mod resources;
 mod rows;
 #[cfg(test)]
@@ -62,6 +63,7 @@ use crate::{
     },
     policies::{PolicyRepository, PolicyStore},
     profiles::{EntryRepository, ProfileRepository, ProfileStore, SuggestionStore},
+    queue::QueueStore,
     resources::{BulkRepository, ResourceRepository},
     standings::StandingStore,
     work::Work,
@@ -179,7 +181,7 @@ impl std::fmt::Debug for dyn Store {
 
 /// Everything the service needs of its database.
 #[async_trait]
-pub trait Database: Store + EvidenceStore + OutputStore + ProfileStore {
+pub trait Database: Store + EvidenceStore + OutputStore + ProfileStore + QueueStore {
     /// Begins a unit of work on everything, which may write.
     async fn begin_whole(&self) -> Result<Box<dyn WholeUnit>, StoreError>;
 }

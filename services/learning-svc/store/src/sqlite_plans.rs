@@ -21,7 +21,11 @@ use crate::{
     database::{push_candidates, push_contests},
     testing::TestDatabase,
 };
-use crate::{contests::CandidateFilter, evidence::RulingWrite, log::RevisionFilter};
+use crate::{
+    contests::{CandidateFilter, Listing},
+    evidence::RulingWrite,
+    log::RevisionFilter,
+};
 
 /// The steps of a plan. SQLite has no statistics here, so the statement alone decides.
 async fn plan(store: &SqlStore, query: Statement) -> Vec<String> {
@@ -271,6 +275,7 @@ async fn what_a_feedback_supports_is_found_by_its_id() {
 async fn candidates_are_found_by_an_index_of_what_is_asked_for() {
     let (store, _directory) = TestDatabase::Sqlite.open().await.unwrap();
     let all = CandidateFilter {
+        reviewed: crate::contests::Involvement::default(),
         user: None,
         namespace: Namespace::parse("fund-admin").unwrap(),
         kinds: Vec::new(),
@@ -297,7 +302,7 @@ async fn candidates_are_found_by_an_index_of_what_is_asked_for() {
         ),
         (of_key, "c USING INDEX contests_by_key"),
     ] {
-        let query = candidates_sql::listed(&filter, None, 100);
+        let query = candidates_sql::listed(&filter, &Listing::default(), None, 100);
         let steps = plan(&store, query).await;
         assert_searches(&steps, index);
     }

@@ -310,8 +310,7 @@ impl Store for SqlStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        self.reader().await?.execute(Statement::new("SELECT 1")).await?;
-        Ok(())
+        self.pools().ping().await
     }
 
     async fn close(&self) {

@@ -301,6 +301,9 @@ fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {
 /// The longest query type that can be asked for, in characters.
 const MAX_QUERY_TYPE_CHARS: usize = 256;
 
+/// The longest text of a query that can be asked for, in characters: that of the longest query.
+const MAX_QUERY_TEXT_CHARS: usize = 2_000;
+
 /// Which ratings are asked for.
 pub(crate) fn rating_filter(message: &pb::SearchRatingFilter) -> Result<RatingFilter, Violations> {
     let mut violations = Violations::new();
@@ -316,13 +319,18 @@ pub(crate) fn rating_filter(message: &pb::SearchRatingFilter) -> Result<RatingFi
         "" => Some(None),
         tag => violations.check("tag", Tag::parse(tag)).map(Some),
     };
+    let query_text = violations.check(
+        "query_text",
+        bounded_text(&message.query_text, 0, MAX_QUERY_TEXT_CHARS),
+    );
     let parsed = (|| {
         Some(RatingFilter {
             value: value?,
             query_type: query_type.map(|query_type| (!query_type.is_empty()).then_some(query_type))?,
             tag: tag?,
             processed: message.processed,
-            only_counting: false,
+            query_text: query_text.map(|text| (!text.is_empty()).then_some(text))?,
+            only_counting: message.counting,
         })
     })();
     violations.finish(parsed)

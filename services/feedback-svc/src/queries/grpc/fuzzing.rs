@@ -98,6 +98,7 @@ pub(crate) fn stats(request: &pb::GetFeedbackStatsRequest) {
         let period = asked.filter.from.zip(asked.filter.before);
         assert!(period.is_none_or(|(from, before)| from < before));
         assert!((1..=500).contains(&asked.top_queries));
+        assert!((1..=500).contains(&asked.worst_queries));
         assert!(
             asked
                 .compared

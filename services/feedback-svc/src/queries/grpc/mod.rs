@@ -2,7 +2,7 @@
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-mod parse;
+pub(super) mod parse;
 pub(crate) mod render;
 pub(crate) mod stats;
 
@@ -24,7 +24,10 @@ use crate::{
         grpc::parse::Listed,
         record::{Record, Recorder},
     },
-    ratings::{Ratings, export::Part},
+    ratings::{
+        Ratings,
+        export::{Given, Part},
+    },
     roles::open,
 };
 
@@ -35,6 +38,13 @@ pub(crate) struct QueryEndpoint {
     pub(crate) ratings: Arc<Ratings>,
     pub(crate) recorder: Recorder,
     pub(crate) clock: SharedClock,
+}
+
+fn exported(given: &Given) -> pb::ExportedRating {
+    pb::ExportedRating {
+        feedback_id: given.id.to_string(),
+        line_count: render::count(given.lines),
+    }
 }
 
 #[tonic::async_trait]
@@ -88,17 +98,18 @@ impl QueryService for QueryEndpoint {
             async move {
                 if let Some(given) = &given {
                     if export.mark_processed {
-                        ratings.mark_processed(&given.orders).await?;
+                        ratings.mark_processed(&given.given).await?;
                     }
                     if !given.more {
                         return Ok::<_, Status>(None);
                     }
                 }
-                let after = given.and_then(|given| given.orders.last().copied());
+                let after = given.and_then(|given| given.last);
                 let part = ratings.export(&export, after).await?;
                 let response = pb::ExportFeedbackResponse {
                     text: part.text.clone(),
-                    rating_count: render::count(part.orders.len()),
+                    rating_count: render::count(part.given.len()),
+                    ratings: part.given.iter().map(exported).collect(),
                 };
                 Ok(Some((response, Some(part))))
             }
@@ -133,7 +144,11 @@ impl QueryService for QueryEndpoint {
         let asked = stats::asked(&message).map_err(Error::from)?;
         let stats = self.queries.stats(&asked.filter, asked.compared.as_ref()).await?;
         let recent = self.queries.recent(&asked.filter, asked.top_queries).await?;
-        Ok(Response::new(stats::response(&stats, recent)))
+        let worst = self
+            .queries
+            .worst_queries(&asked.filter, asked.worst_queries)
+            .await?;
+        Ok(Response::new(stats::response(&stats, recent, worst)))
     }
 
     async fn list_negative_terms(

@@ -33,7 +33,7 @@ const AHEAD: Duration = Duration::from_mins(5);
 const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
 
-pub(super) fn queries(
+pub(in crate::queries) fn queries(
     caller: &Caller,
     request: pb::RecordQueryRequest,
     now: Timestamp,
@@ -42,7 +42,7 @@ pub(super) fn queries(
     items(caller, &request.namespace, "queries", request.queries, one)
 }
 
-pub(super) fn interactions(
+pub(in crate::queries) fn interactions(
     caller: &Caller,
     request: &pb::RecordInteractionRequest,
     now: Timestamp,

@@ -3,7 +3,7 @@
 use emend_core::{Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::{parse, render::saturated};
-use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter, Traffic};
+use feedback_store::records::stats::{Compared, Dimension, Share, StatsFilter, Traffic, WorstQuery};
 
 use crate::queries::{
     recent::{ByVariant, Recent, TopQuery},
@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) compared: Option<Compared>,
     /// How many of the queries that were searched most are wanted.
     pub(crate) top_queries: usize,
+    /// How many of those that most people rated down.
+    pub(crate) worst_queries: u32,
 }
 
 /// Which ratings count, what is compared, and how many queries are wanted.
@@ -45,11 +47,16 @@ pub(crate) fn asked(request: &pb::GetFeedbackStatsRequest) -> Result<Asked, Viol
         "top_query_count",
         parse::page_size(request.top_query_count, DEFAULT_TOP_QUERIES, MAX_TOP_QUERIES),
     );
+    let worst_queries = violations.check(
+        "worst_query_count",
+        parse::page_size(request.worst_query_count, DEFAULT_TOP_QUERIES, MAX_TOP_QUERIES),
+    );
     let parsed = (|| {
         Some(Asked {
             filter: filter?,
             compared: compared?,
             top_queries: top_queries? as usize,
+            worst_queries: worst_queries?,
         })
     })();
     violations.finish(parsed)
@@ -181,8 +188,28 @@ fn recent_searches(recent: Recent) -> pb::RecentSearches {
     }
 }
 
+/// What most people rated down, with how many such queries there are.
+fn worst_queries((worst, all): (Vec<WorstQuery>, u64)) -> pb::WorstQueries {
+    let listed = worst.len() as u64;
+    let query = |query: WorstQuery| pb::WorstQuery {
+        person_count: saturated(query.people),
+        query_id: query.query_id,
+        query_text: query.text,
+        query_type: query.query_type,
+        feedback_id: query.feedback.to_string(),
+    };
+    pb::WorstQueries {
+        queries: worst.into_iter().map(query).collect(),
+        left_out_query_count: saturated(all.saturating_sub(listed)),
+    }
+}
+
 /// What ratings and queries say.
-pub(super) fn response(stats: &Stats, recent: Recent) -> pb::GetFeedbackStatsResponse {
+pub(super) fn response(
+    stats: &Stats,
+    recent: Recent,
+    worst: (Vec<WorstQuery>, u64),
+) -> pb::GetFeedbackStatsResponse {
     let by = |dimension: Dimension| {
         let shares = stats.by.get(&dimension).into_iter().flatten();
         shares.map(share).collect()
@@ -212,6 +239,7 @@ pub(super) fn response(stats: &Stats, recent: Recent) -> pb::GetFeedbackStatsRes
             variant_count: left_out(Dimension::Variant),
         }),
         recent: Some(recent_searches(recent)),
+        worst: Some(worst_queries(worst)),
     }
 }
 

@@ -4,16 +4,18 @@ use std::{path::PathBuf, str::FromStr};
 
 use anyhow::Context as _;
 use emend_core::{Caller, Namespace};
-use emend_serve::listen::{self, ALLOW_FLAG, Exposure, ListenError};
+use emend_serve::{
+    listen::{self, ALLOW_FLAG, Exposure, ListenError},
+    network::Network,
+    plain_http::Bounds,
+};
 use tokio::net::TcpListener;
-
-use crate::ratings::http::Network;
 
 /// The least that a key must hold, in bytes.
 const MIN_KEY: usize = 16;
 
 /// How raters in browsers are served.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RatingHttp {
     /// The addresses; none: they are not served.
     pub bindings: Vec<Binding>,
@@ -26,6 +28,24 @@ pub struct RatingHttp {
     pub key: KeyFile,
     /// Whether they may be beyond loopback.
     pub exposure: Exposure,
+    /// How much is served at once at each address, and how long clients are waited for.
+    pub bounds: Bounds,
+    /// The longest body that is read, in bytes.
+    pub max_body: usize,
+}
+
+impl Default for RatingHttp {
+    fn default() -> Self {
+        Self {
+            bindings: Vec::new(),
+            origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            key: KeyFile::default(),
+            exposure: Exposure::default(),
+            bounds: Bounds::default(),
+            max_body: 16 * 1024,
+        }
+    }
 }
 
 impl RatingHttp {

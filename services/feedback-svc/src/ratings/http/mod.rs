@@ -4,6 +4,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `POST /v1/feedback` | 201 with the feedback's id; 400 with every field that is wrong; 403 for an origin that is not allowed; 429 with `Retry-After` |
+//! | `POST /v1/ubi`, `/v1/ubi/queries`, `/v1/ubi/events` | what of documents of OpenSearch UBI was recorded: `queries/ubi.rs` |
 //! | `GET /widget.js` | the element `<emend-rating>`, for pages |
 //! | `GET /livez` | 200 while the process answers at all |
 
@@ -11,7 +12,7 @@ mod address;
 mod config;
 mod request;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
@@ -24,41 +25,39 @@ use emend_base::{Entropy, Error, Lifecycle};
 use emend_serve::{
     auth::Access,
     fair_semaphore::ClientKey,
-    plain_http::{self, PATIENCE},
+    plain_http::{self, Bounds},
 };
 use serde_json::json;
 use tokio::time::timeout;
 use tonic::codegen::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-pub use crate::ratings::http::{
-    address::{Network, NetworkError},
-    config::{Binding, BindingError, KeyFile, RatingHttp},
-};
+pub use crate::ratings::http::config::{Binding, BindingError, KeyFile, RatingHttp};
 use crate::{
     corrections::submit::Item,
     origin::Origin,
     ratings::{Ratings, http::address::ClientAddresses},
 };
 
-/// The longest body that is read, in bytes.
-const MAX_BODY: usize = 16 * 1024;
 const WIDGET: &str = include_str!("widget.js");
 
 /// One address, and whose ratings come there.
 #[derive(Debug)]
-struct Listener {
+pub(crate) struct Listener {
     ratings: Arc<Ratings>,
-    binding: Binding,
+    pub(crate) binding: Binding,
     origins: Arc<[String]>,
     addresses: Arc<ClientAddresses>,
+    bounds: Bounds,
+    max_body: usize,
 }
 
-/// Binds the addresses and serves raters there; returns the addresses.
+/// Binds the addresses and serves raters there, and `more` that has to do with searches; returns the addresses.
 pub(crate) async fn serve(
     config: &RatingHttp,
     ratings: &Arc<Ratings>,
     entropy: &Entropy,
     lifecycle: &Lifecycle,
+    more: impl Fn(&Arc<Listener>) -> Router,
 ) -> anyhow::Result<Vec<SocketAddr>> {
     let mut served = Vec::with_capacity(config.bindings.len());
     let key = config.key.read()?;
@@ -78,15 +77,18 @@ pub(crate) async fn serve(
             namespace, caller, ..
         } = &binding;
         tracing::info!(%address, %namespace, %caller, "ratings are taken over HTTP");
-        let listening = Listener {
+        let listening = Arc::new(Listener {
             ratings: Arc::clone(ratings),
             binding,
             origins: Arc::clone(&origins),
             addresses: Arc::clone(&addresses),
-        };
+            bounds: config.bounds,
+            max_body: config.max_body,
+        });
+        let routes = more(&listening).merge(routes(listening));
         lifecycle.spawn(
             "serve raters",
-            plain_http::accept(listener, routes(listening), lifecycle.clone()),
+            plain_http::accept(listener, routes, config.bounds, lifecycle.clone()),
         );
         served.push(address);
     }
@@ -100,16 +102,16 @@ async fn shared_key(ratings: &Ratings, entropy: &Entropy) -> Result<Vec<u8>, Err
     Ok(ratings.store.address_key(drawn).await?)
 }
 
-fn routes(listener: Listener) -> Router {
+fn routes(listener: Arc<Listener>) -> Router {
     Router::new()
         .route("/v1/feedback", post(rate).options(preflight))
         .route("/widget.js", get(widget))
         .route("/livez", get("ok\n"))
         .fallback((
             StatusCode::NOT_FOUND,
-            "not found: there are only /v1/feedback, /widget.js and /livez\n",
+            "not found: there are only /v1/feedback, /v1/ubi, /widget.js and /livez\n",
         ))
-        .with_state(Arc::new(listener))
+        .with_state(listener)
 }
 
 async fn widget() -> impl IntoResponse {
@@ -122,8 +124,8 @@ async fn widget() -> impl IntoResponse {
     (HEADERS, WIDGET)
 }
 
-/// What a browser asks before it sends a rating from a page of another origin.
-async fn preflight(State(listener): State<Arc<Listener>>, headers: HeaderMap) -> Response {
+/// What a browser asks before it sends something from a page of another origin.
+pub(crate) async fn preflight(State(listener): State<Arc<Listener>>, headers: HeaderMap) -> Response {
     let Ok(Some(origin)) = listener.origin(&headers) else {
         return refusal(StatusCode::FORBIDDEN, &not_allowed()).into_response();
     };
@@ -146,24 +148,42 @@ async fn rate(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let Ok(origin) = listener.origin(&headers) else {
-        return refusal(StatusCode::FORBIDDEN, &not_allowed()).into_response();
-    };
-    let mut answer = match timeout(PATIENCE, to_bytes(body, MAX_BODY)).await {
-        Ok(Ok(body)) => listener.store(peer, &headers, &body).await,
-        Ok(Err(_)) => {
-            let error = Error::invalid("", format!("must be at most {} KiB", MAX_BODY / 1024));
-            refusal(StatusCode::PAYLOAD_TOO_LARGE, &error).into_response()
-        }
-        Err(_) => refusal(StatusCode::REQUEST_TIMEOUT, &Error::DeadlineExceeded).into_response(),
-    };
-    if let Some(origin) = origin {
-        allow(&mut answer, origin);
-    }
-    answer
+    let store = async |body: &[u8]| listener.store(peer, &headers, body).await;
+    listener.take(&headers, body, listener.max_body, store).await
 }
 
 impl Listener {
+    /// Reads a body of at most that many bytes and answers it, if the page that sends it may.
+    pub(crate) async fn take(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        max_body: usize,
+        answer: impl AsyncFnOnce(&[u8]) -> Response,
+    ) -> Response {
+        let Ok(origin) = self.origin(headers) else {
+            return refusal(StatusCode::FORBIDDEN, &not_allowed()).into_response();
+        };
+        let mut answer = match timeout(self.bounds.patience, to_bytes(body, max_body)).await {
+            Ok(Ok(body)) => answer(&body).await,
+            Ok(Err(_)) => {
+                let error = Error::invalid("", format!("must be at most {max_body} bytes"));
+                refusal(StatusCode::PAYLOAD_TOO_LARGE, &error).into_response()
+            }
+            Err(_) => refusal(StatusCode::REQUEST_TIMEOUT, &Error::DeadlineExceeded).into_response(),
+        };
+        if let Some(origin) = origin {
+            allow(&mut answer, origin);
+        }
+        answer
+    }
+
+    /// The client that a request's permits are counted for.
+    pub(crate) fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> ClientKey {
+        let client = self.addresses.client_of(peer.ip(), headers);
+        ClientKey::of(None, Some(client.unwrap_or(peer.ip())))
+    }
+
     async fn store(&self, peer: SocketAddr, headers: &HeaderMap, body: &[u8]) -> Response {
         let Binding {
             namespace, caller, ..
@@ -181,7 +201,7 @@ impl Listener {
             caller: caller.clone(),
             // A rating has one right, that of this address; no event says another.
             access: Access::open(),
-            client: ClientKey::of(None, Some(client.unwrap_or(peer.ip()))),
+            client: self.client_of(peer, headers),
             traceparent: String::new(),
         };
         let item = Item::New(Box::new(submission));
@@ -223,7 +243,7 @@ fn allow(answer: &mut Response, origin: &HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
-const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+pub(crate) const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
 
 fn not_allowed() -> Error {
     Error::PermissionDenied {
@@ -244,12 +264,16 @@ fn failed(error: &Error) -> Response {
     }
     let mut answer = refusal(status, error).into_response();
     if let Some(wait) = wait {
-        // Whole seconds, and never too early.
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let value = HeaderValue::from(seconds.max(1));
-        answer.headers_mut().insert(header::RETRY_AFTER, value);
+        retry_after(&mut answer, wait);
     }
     answer
+}
+
+/// Says how long to wait, in whole seconds, and never too early.
+pub(crate) fn retry_after(answer: &mut Response, wait: Duration) {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let value = HeaderValue::from(seconds.max(1));
+    answer.headers_mut().insert(header::RETRY_AFTER, value);
 }
 
 /// The error's reason, in a sentence, and the fields that are wrong.

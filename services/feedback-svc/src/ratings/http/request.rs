@@ -22,7 +22,7 @@ pub(super) fn submission(
 ) -> Result<Submission, Violations> {
     let mut violations = Violations::new();
     let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
-        violations.add("", "must be a JSON object with query_id and rating");
+        violations.add("body", "must be a JSON object with query_id and rating");
         return Err(violations);
     };
     let field = |name: &str| fields.get(name).unwrap_or(&Value::Null);
@@ -89,8 +89,8 @@ mod tests {
             "x".repeat(301)
         );
         for (body, fields) in [
-            ("", &[""][..]),
-            ("[]", &[""]),
+            ("", &["body"][..]),
+            ("[]", &["body"]),
             ("{}", &["query_id", "rating"]),
             (
                 r#"{"query_id": 7, "rating": 2, "user_reason": []}"#,

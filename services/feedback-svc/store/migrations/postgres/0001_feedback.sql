@@ -237,13 +237,16 @@ CREATE TABLE erased_queries (
 CREATE INDEX erased_queries_by_time ON erased_queries (erased_at);
 
 -- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
--- normal form. It outlives the queries.
+-- normal form. They outlive the queries. And queries that found nothing, with nothing searched for instead: those that were told
+-- lately, or whose event is still in the outbox. The others are told again as long as they find nothing.
 CREATE TABLE mined_rewrites (
     namespace    TEXT   NOT NULL,
     failed       TEXT   NOT NULL,
     worked       TEXT   NOT NULL,
     -- That of its event.
     accept_order BIGINT NOT NULL,
+    -- When that was stored.
+    told_at      BIGINT NOT NULL,
     PRIMARY KEY (namespace, failed, worked)
 );
 CREATE INDEX mined_by_order ON mined_rewrites (accept_order);
@@ -301,6 +304,8 @@ CREATE TABLE search_ratings (
     -- The query as it was recorded, an encoded emend.feedback.v1.Query whose interactions are its clicks alone, one for each
     -- result. It outlives the query, and is erased with the rating and with the personal parts of the query; '' then.
     query         BYTEA NOT NULL,
+    -- What tells texts of queries apart: XXH3-128 of the text in normal form. NULL while the text is not known, empty or erased.
+    query_key     BYTEA   CHECK (length(query_key) = 16),
     -- The query's session, by which the copy is found to be erased; '' if there is none or it is erased.
     session_id    TEXT   NOT NULL,
     -- In alphabetical order, each between spaces: ' low_recall synonym_miss '. '' if there are none.
@@ -314,6 +319,11 @@ CREATE INDEX search_ratings_by_namespace ON search_ratings (namespace, accept_or
 CREATE INDEX search_ratings_by_value ON search_ratings (namespace, rating, accept_order);
 CREATE INDEX search_ratings_by_type ON search_ratings (namespace, query_type, accept_order);
 CREATE INDEX search_ratings_by_time ON search_ratings (namespace, rated_at);
+CREATE INDEX search_ratings_by_text ON search_ratings (namespace, query_key, accept_order) WHERE query_key IS NOT NULL;
+-- What was rated down and nobody has dealt with, for the queries that most people rated so. The columns that are always the same
+-- let SQLite prefer it to the indexes above.
+CREATE INDEX search_ratings_open ON search_ratings (namespace, rating, processed, rated_at)
+    WHERE rating = -1 AND processed = 0 AND replaced_by IS NULL;
 CREATE INDEX search_ratings_by_query ON search_ratings (namespace, query_id) WHERE query_id <> '';
 CREATE INDEX search_ratings_by_session ON search_ratings (namespace, session_id) WHERE session_id <> '';
 CREATE INDEX search_ratings_pending ON search_ratings (rated_at) WHERE context_state = 1;

@@ -56,6 +56,10 @@ pub(super) async fn check(reading: &mut Reading, findings: &mut Findings) -> Res
 }
 
 fn wrong_with(mined: &MinedRow) -> Option<&'static str> {
+    if mined.worked.is_empty() {
+        let payload = mined.payload.as_deref()?;
+        return (!tells(payload, mined)).then_some("its event does not tell of the query");
+    }
     let wordings = [&mined.failed, &mined.worked];
     let is_normal = |wording: &&String| !wording.is_empty() && normalize(wording) == **wording;
     if mined.failed == mined.worked || !wordings.iter().all(is_normal) {
@@ -63,6 +67,17 @@ fn wrong_with(mined: &MinedRow) -> Option<&'static str> {
     }
     let payload = mined.payload.as_deref()?;
     (!proposes(payload, mined)).then_some("its event does not propose it")
+}
+
+/// Whether the event tells of a query that found nothing.
+fn tells(payload: &[u8], mined: &MinedRow) -> bool {
+    let Ok(message) = Event::decode(payload) else {
+        return false;
+    };
+    let Some(event::Event::Unanswered(query)) = message.event else {
+        return false;
+    };
+    message.namespace == mined.namespace && normalize(&query.query_text) == mined.failed
 }
 
 /// Whether the event proposes that who searches for what failed shall find what worked.

@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use crate::{
     audit::{RATING_CONTEXT, RATING_LABELS, RATING_TIME},
-    records::{labels::MAX_TAGS, ratings::ContextState},
+    records::{labels::MAX_TAGS, queries::query_key, ratings::ContextState},
     rows::audit::RatedRow,
     sql::Reading,
 };
@@ -45,16 +45,18 @@ fn wrong_with_context(row: &RatedRow) -> Option<&'static str> {
         &row.session_id,
     ];
     if ContextState::from_number(row.context_state) != Some(ContextState::Complete) {
-        let is_known =
-            row.known_at_once != 0 || !row.query.is_empty() || named.iter().any(|name| !name.is_empty());
+        let is_known = row.known_at_once != 0
+            || !row.query.is_empty()
+            || row.query_key.is_some()
+            || named.iter().any(|name| !name.is_empty());
         return is_known.then_some("its query is not known, but something is stored of it");
     }
     if row.sent != "{}" {
         return Some("its query is known, but what its reporter sent of it is kept");
     }
     if row.query.is_empty() {
-        let has_session = !row.session_id.is_empty();
-        return has_session.then_some("the copy of its query is erased, but not that query's session");
+        let is_left = !row.session_id.is_empty() || row.query_key.is_some();
+        return is_left.then_some("the copy of its query is erased, but not that query's session or key");
     }
     if row.redacted_at.is_some() {
         return Some("it is redacted, but has a copy of its query");
@@ -69,7 +71,10 @@ fn wrong_with_context(row: &RatedRow) -> Option<&'static str> {
         &copy.variant,
         &copy.session_id,
     ];
-    let is_same = copy.query_id == row.query_id && of_copy == named;
+    let key = query_key(&copy.query_text);
+    let is_same = copy.query_id == row.query_id
+        && of_copy == named
+        && row.query_key.as_deref() == key.as_ref().map(|key| &key[..]);
     (!is_same).then_some("the copy that it has is of another query than it says")
 }
 

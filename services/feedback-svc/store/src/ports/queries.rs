@@ -15,7 +15,7 @@ use crate::{
     records::{
         mining::{NewMined, SessionQuery},
         queries::{Interaction, KeptCounts, New, Pruned, Query, QueryFilter, StoredQuery},
-        stats::{Compared, KeptSearch, Shares, StatsFilter},
+        stats::{Compared, KeptSearch, Shares, StatsFilter, WorstQuery},
     },
 };
 
@@ -50,9 +50,27 @@ pub trait QueryStore: Send + Sync + Debug + 'static {
     /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.
     async fn propose(&self, mined: &[NewMined]) -> Result<u64, StoreError>;
 
+    /// Stores events of queries of a namespace that found nothing, due at once; returns how many there were. Left out are those
+    /// that were told less than `again` ago and those whose event is still in the outbox; of the others the first `most` are told.
+    async fn tell(
+        &self,
+        namespace: &Namespace,
+        unanswered: &[NewMined],
+        again: Duration,
+        most: usize,
+    ) -> Result<u64, StoreError>;
+
     /// Ratings and queries by every dimension, of each the [`MAX_NAMES`](super::stats::MAX_NAMES) names that come first and those
     /// that are compared; all of one moment.
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares, StoreError>;
+
+    /// The queries that most people rated −1, of the ratings that count and that nobody has dealt with, those first; at most
+    /// `limit`, with how many there are in all.
+    async fn worst_queries(
+        &self,
+        filter: &StatsFilter,
+        limit: u32,
+    ) -> Result<(Vec<WorstQuery>, u64), StoreError>;
 
     /// Calls `each` with searches whose queries are kept and not erased, newest first: the newest
     /// [`MAX_SEARCHES`](crate::records::stats::MAX_SEARCHES) that were searched in the period. They are read one by one.
@@ -62,14 +80,14 @@ pub trait QueryStore: Send + Sync + Debug + 'static {
         each: &mut (dyn FnMut(KeptSearch) + Send),
     ) -> Result<(), StoreError>;
 
-    /// What was searched for where the results were rated −1, newest first, each with its rating's order: at most `limit`, of
-    /// those before that order. Empty where it is erased.
+    /// What was searched for where the results were rated −1, newest first, each with its rating's order and its query's id: at
+    /// most `limit`, of those before that order. Empty where it is erased.
     async fn negative_texts(
         &self,
         filter: &StatsFilter,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<(i64, String)>, StoreError>;
+    ) -> Result<Vec<(i64, String, String)>, StoreError>;
 
     /// In how many queries of a namespace each of these words was.
     async fn term_counts(&self, namespace: &Namespace, terms: &[&str]) -> Result<CountedTerms, StoreError>;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use emend_core::{Caller, Correction, EventId, FeedbackId, Namespace, Reporter, ReporterId, voter::VoterKey};
 use emend_proto::learning::v1::{
     CorrectionMined, ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted,
-    ReporterRedacted, event,
+    QueryUnanswered, ReporterRedacted, event,
 };
 use emend_wire::render;
 use prost::Message as _;
@@ -13,6 +13,7 @@ use prost::Message as _;
 use crate::records::{
     erasure::Redaction,
     feedback::{Accepted, Submission},
+    mining::Unanswered,
 };
 
 /// An event ready to be stored, still without what the database assigns: its accept order and its time.
@@ -133,6 +134,18 @@ pub fn mined(id: EventId, namespace: &Namespace, correction: &Correction, sessio
     of_no_feedback(id, namespace, "", event::Event::Mined(mined))
 }
 
+/// The event that a query found nothing again and again.
+pub fn unanswered(id: EventId, namespace: &Namespace, query: &Unanswered) -> NewEvent {
+    let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+    let unanswered = QueryUnanswered {
+        query_text: query.text.clone(),
+        query_count: count(query.queries),
+        session_count: count(query.sessions),
+        click_count: count(query.clicks),
+    };
+    of_no_feedback(id, namespace, "", event::Event::Unanswered(unanswered))
+}
+
 fn of_no_feedback(id: EventId, namespace: &Namespace, traceparent: &str, event: event::Event) -> NewEvent {
     let mut event = new(id, FeedbackId::none(), namespace, traceparent, event);
     event.message.feedback_id.clear();
@@ -207,7 +220,7 @@ pub fn complete(mut message: Event, accepted: Accepted) -> Event {
         Some(event::Event::Retracted(retracted)) => retracted.retracted_at = at,
         Some(event::Event::Redacted(redacted)) => redacted.redacted_at = at,
         Some(event::Event::ReporterRedacted(redacted)) => redacted.redacted_at = at,
-        Some(event::Event::Mined(_)) | None => {}
+        Some(event::Event::Mined(_) | event::Event::Unanswered(_)) | None => {}
     }
     message
 }

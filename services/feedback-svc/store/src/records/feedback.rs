@@ -290,7 +290,12 @@ impl FeedbackQuery {
         );
         if let Some(filter) = &self.search_ratings {
             let labels = filter.tag.is_some() || filter.processed.is_some() || filter.only_counting;
-            let both = filter.value.is_some() && filter.query_type.is_some();
+            let by_index = [
+                filter.value.is_some(),
+                filter.query_type.is_some(),
+                filter.query_text.is_some(),
+            ];
+            let both = by_index.iter().filter(|is_asked| **is_asked).count() > 1;
             let others = self.reporter.is_some() || self.delivery.is_some();
             return labels || both || others || self.has_period();
         }

@@ -23,14 +23,27 @@ pub struct SessionQuery {
     pub clicked_at: Option<Timestamp>,
 }
 
-/// A rewording to propose.
+/// A query that found nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// What was searched for, as somebody wrote it.
+    pub text: String,
+    /// How often.
+    pub queries: usize,
+    /// In how many sessions.
+    pub sessions: usize,
+    /// In how many of them something else was searched for then, and clicked.
+    pub clicks: usize,
+}
+
+/// A rewording to propose, or a query that found nothing.
 #[derive(Debug, Clone)]
 pub struct NewMined {
     /// The search application.
     pub namespace: Namespace,
     /// What found nothing, in normal form.
     pub failed: String,
-    /// What was searched for instead, in normal form.
+    /// What was searched for instead, in normal form; empty where that is not known.
     pub worked: String,
     /// The event that tells learning-svc.
     pub event: NewEvent,

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use emend_core::{Caller, Namespace, QueryId, search::is_click};
+use emend_core::{Caller, Namespace, QueryId, normalize::normalize, search::is_click};
 use emend_proto::feedback::v1 as pb;
 use emend_wire::render::timestamp;
 use jiff::Timestamp;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Of the results of a query this many are kept: those with the highest scores.
 pub const KEPT_RESULTS: usize = 5;
@@ -15,6 +16,12 @@ pub const DEFAULT_RETENTION: Duration = Duration::from_hours(24);
 
 /// How many queries of a namespace are kept unless the settings say otherwise.
 pub const DEFAULT_MAX_QUERIES: u32 = 100_000;
+
+/// What tells texts of queries apart, whatever their case, width and spaces; none of an empty one.
+pub fn query_key(text: &str) -> Option<[u8; 16]> {
+    let normal = normalize(text);
+    (!normal.is_empty()).then(|| xxh3_128(normal.as_bytes()).to_be_bytes())
+}
 
 /// How much is kept of what outlives the queries of a namespace.
 #[derive(Debug, Clone, Copy)]

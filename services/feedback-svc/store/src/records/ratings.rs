@@ -92,6 +92,8 @@ pub struct RatingFilter {
     pub tag: Option<Tag>,
     /// Only those that somebody has dealt with, or only the others.
     pub processed: Option<bool>,
+    /// Only those of queries with this text, whatever its case, width and spaces.
+    pub query_text: Option<String>,
     /// Only those that count: not replaced, not retracted.
     pub only_counting: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_core::{
-    Namespace,
+    FeedbackId, Namespace,
     search::{Interval, wilson},
 };
 use jiff::Timestamp;
@@ -48,6 +48,21 @@ pub struct StatsFilter {
     pub before: Option<Timestamp>,
     /// Of queries of this type.
     pub query_type: Option<String>,
+}
+
+/// A query whose results people rated −1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorstQuery {
+    /// How many people did, each counted once.
+    pub people: u64,
+    /// The rating that was stored last.
+    pub feedback: FeedbackId,
+    /// The id of the query that it is about.
+    pub query_id: String,
+    /// Its text; empty: not known, or erased.
+    pub text: String,
+    /// Its type; empty: not known.
+    pub query_type: String,
 }
 
 /// Two names of one dimension to compare.

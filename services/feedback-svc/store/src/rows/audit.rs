@@ -37,6 +37,7 @@ pub(crate) struct RatedRow {
     pub(crate) index_version: String,
     pub(crate) variant: String,
     pub(crate) query: Vec<u8>,
+    pub(crate) query_key: Option<Vec<u8>>,
     pub(crate) session_id: String,
     pub(crate) tags: String,
 }

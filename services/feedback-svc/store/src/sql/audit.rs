@@ -110,7 +110,7 @@ const REPLACED: &str = "
 
 const RATINGS: &str = "
     SELECT r.accept_order, f.received_at, s.redacted_at, p.context AS sent, r.rated_at, r.query_id, r.context_state,
-           r.known_at_once, r.query_type, r.embedding_version, r.index_version, r.variant, r.query, r.session_id, r.tags
+           r.known_at_once, r.query_type, r.embedding_version, r.index_version, r.variant, r.query, r.query_key, r.session_id, r.tags
     FROM search_ratings AS r JOIN feedback AS f ON f.accept_order = r.accept_order
       JOIN feedback_personal AS p ON p.accept_order = r.accept_order
       JOIN feedback_status AS s ON s.accept_order = r.accept_order

@@ -21,7 +21,7 @@ use crate::{
     ports::{Settled, SettledRating},
     records::{
         clicks,
-        queries::{StoredInteraction, StoredQuery, interaction_message, query_message},
+        queries::{StoredInteraction, StoredQuery, interaction_message, query_key, query_message},
         ratings::ContextState,
     },
     rows::{
@@ -164,7 +164,7 @@ async fn write_found(
         } = copy;
         let statement = Statement::new(
             "UPDATE search_ratings SET context_state = $2, query_type = $3, embedding_version = $4, index_version = $5,
-                    variant = $6, query = $7, session_id = $8, known_at_once = $9
+                    variant = $6, query = $7, session_id = $8, known_at_once = $9, query_key = $10
              WHERE accept_order = $1 AND query_id <> '' AND context_state = 1",
         )
         .bind(accept_order)
@@ -175,7 +175,8 @@ async fn write_found(
         .bind(&query.variant)
         .bind(query.encode_to_vec())
         .bind(&query.session_id)
-        .bind(i64::from(at_once));
+        .bind(i64::from(at_once))
+        .bind(query_key(&query.query_text).map(|key| key.to_vec()));
         let written = connection.execute(statement).await?;
         if written == 0 {
             // Counted by whoever changed it.
@@ -281,7 +282,8 @@ pub(super) async fn keep_clicks(connection: &mut Conn, orders: &[i64]) -> Result
 /// Erases what is personal of a rating.
 pub(super) async fn redact(connection: &mut Conn, accept_order: i64) -> Result<()> {
     let statement = Statement::new(
-        "UPDATE search_ratings SET rater = NULL, query_id = '', query = $2, session_id = '' WHERE accept_order = $1",
+        "UPDATE search_ratings SET rater = NULL, query_id = '', query = $2, query_key = NULL, session_id = ''
+         WHERE accept_order = $1",
     )
     .bind(accept_order)
     .bind(&[] as &[u8]);
@@ -296,7 +298,7 @@ pub(super) async fn erase_copies(
     query_id: &str,
     session_id: &str,
 ) -> Result<()> {
-    let mut erase = Statement::new("UPDATE search_ratings SET session_id = '', query = ");
+    let mut erase = Statement::new("UPDATE search_ratings SET session_id = '', query_key = NULL, query = ");
     erase.push_bind(&[] as &[u8]);
     // Each half is found by an index of its own.
     erase

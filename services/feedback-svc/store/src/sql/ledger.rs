@@ -17,6 +17,7 @@ use crate::{
         event,
         feedback::{FeedbackQuery, NewFeedback, NewRetraction, RequestHash, is_by_ruling},
         outbox::{DeliveryState, Lease},
+        queries::query_key,
         ratings::RatingFilter,
     },
     rows::{self, FeedbackRow, RequestIdRow, micros},
@@ -189,9 +190,13 @@ pub(super) fn select_list(dialect: Dialect, filter: &FeedbackQuery) -> Statement
     // table whose index finds the rows.
     select_feedback(query);
     let namespace = filter.namespace.as_str();
+    // Those of one query's text are fewer than those of a value, a type or a period.
+    let ratings = filter.search_ratings.as_ref();
+    let by_text = ratings.is_some_and(|ratings| ratings.query_text.is_some());
+    let unindexed = if by_text { without_index(dialect) } else { "" };
     let leading = if let Some(ratings) = &filter.search_ratings {
         query.push(" WHERE r.namespace = ").push_bind(namespace);
-        select_ratings(query, ratings);
+        select_ratings(query, ratings, unindexed);
         if let Some(reporter) = &filter.reporter {
             query.push(" AND p.reporter_id = ").push_bind(reporter.as_str());
         }
@@ -216,7 +221,7 @@ pub(super) fn select_list(dialect: Dialect, filter: &FeedbackQuery) -> Statement
     };
     // The ratings of a period are found by its index and put in order afterwards: by that of their target, all newer ones
     // would be passed over.
-    let by_time = leading == "r" && filter.has_period()
+    let by_time = leading == "r" && filter.has_period() && !by_text
         || leading == "f" && filter.is_of_ratings() && filter.has_period();
     let (column, order) = if by_time {
         (without_index(dialect), " + 0")
@@ -259,6 +264,7 @@ pub(super) fn select_list(dialect: Dialect, filter: &FeedbackQuery) -> Statement
         // Stored times have microsecond precision: a bound between two microseconds is rounded up.
         query
             .push(" AND ")
+            .push(unindexed)
             .push(at)
             .push(" >= ")
             .push_bind(ceiling_micros(from));
@@ -266,6 +272,7 @@ pub(super) fn select_list(dialect: Dialect, filter: &FeedbackQuery) -> Statement
     if let Some(before) = filter.before {
         query
             .push(" AND ")
+            .push(unindexed)
             .push(at)
             .push(" < ")
             .push_bind(ceiling_micros(before));
@@ -297,15 +304,21 @@ fn without_index(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The conditions of ratings of search answers.
-fn select_ratings(query: &mut Statement, filter: &RatingFilter) {
+/// The conditions of ratings of search answers; before a column whose index is not to be used stands `unindexed`.
+fn select_ratings(query: &mut Statement, filter: &RatingFilter, unindexed: &str) {
     if let Some(value) = filter.value {
         query
-            .push(" AND r.rating = ")
+            .push(" AND ")
+            .push(unindexed)
+            .push("r.rating = ")
             .push_bind(i64::from(value.number()));
     }
     if let Some(query_type) = &filter.query_type {
-        query.push(" AND r.query_type = ").push_bind(query_type.clone());
+        query
+            .push(" AND ")
+            .push(unindexed)
+            .push("r.query_type = ")
+            .push_bind(query_type.clone());
     }
     if let Some(tag) = &filter.tag {
         // A tag holds no character of patterns but the underscore.
@@ -314,6 +327,13 @@ fn select_ratings(query: &mut Statement, filter: &RatingFilter) {
             .push(" AND r.tags LIKE ")
             .push_bind(pattern)
             .push(" ESCAPE '\\'");
+    }
+    if let Some(text) = &filter.query_text {
+        // A text that is nothing in normal form is that of no query.
+        let key = query_key(text).map(|key| key.to_vec()).unwrap_or_default();
+        query
+            .push(" AND r.query_key IS NOT NULL AND r.query_key = ")
+            .push_bind(key);
     }
     if filter.only_counting {
         query.push(" AND r.replaced_by IS NULL AND s.retracted_at IS NULL");

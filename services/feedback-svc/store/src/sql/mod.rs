@@ -144,12 +144,22 @@ impl SqlStore {
 
     /// How the database would find a list.
     pub async fn plan(&self, query: &crate::records::feedback::FeedbackQuery) -> String {
-        let list = ledger::select_list(self.pools.dialect(), query);
-        self.pools
-            .reader()
+        self.explained(ledger::select_list(self.pools.dialect(), query))
             .await
-            .expect("it works for tests")
-            .plan(list)
-            .await
+    }
+
+    /// How the database would find the searches that statistics read.
+    pub async fn plan_of_searches(&self, filter: &crate::records::stats::StatsFilter) -> String {
+        self.explained(stats::select_searches(filter)).await
+    }
+
+    /// Whether it is on SQLite.
+    pub fn is_sqlite(&self) -> bool {
+        matches!(self.pools.dialect(), Dialect::Sqlite)
+    }
+
+    async fn explained(&self, statement: Statement) -> String {
+        let mut reader = self.pools.reader().await.expect("it works for tests");
+        reader.plan(statement).await
     }
 }

@@ -162,7 +162,7 @@ impl Connected for SqlStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        self.pools.reader().await?.ping().await
+        self.pools.ping().await
     }
 
     async fn close(&self) {

@@ -23,7 +23,7 @@ use crate::{
             DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
             StoredInteraction, StoredQuery,
         },
-        stats::{Compared, KeptSearch, Shares, StatsFilter},
+        stats::{Compared, KeptSearch, Shares, StatsFilter, WorstQuery},
     },
     rows::{
         micros,
@@ -67,26 +67,40 @@ impl SqlStore {
         let mut transaction = self.pools.begin_write().await?;
         let mut proposed = 0;
         for new in mined {
-            let (order, now): (i64, i64) = next_accept_order(&mut transaction).await?;
-            let statement = Statement::new(
-                "INSERT INTO mined_rewrites (namespace, failed, worked, accept_order) VALUES ($1, $2, $3, $4)
-                 ON CONFLICT (namespace, failed, worked) DO NOTHING",
-            )
-            .bind(new.namespace.as_str())
-            .bind(new.failed.as_str())
-            .bind(new.worked.as_str())
-            .bind(order);
-            let noted = transaction.execute(statement).await?;
-            if noted == 0 {
-                continue;
-            }
-            let statement =
-                erasure::insert_event(&new.event, (order, FeedbackId::none()), &new.namespace, 1, now);
-            transaction.execute(statement).await?;
-            proposed += 1;
+            proposed += u64::from(insert_mined(&mut transaction, new).await?);
         }
         transaction.commit().await?;
         Ok(proposed)
+    }
+
+    async fn tell_once(
+        &self,
+        namespace: &Namespace,
+        unanswered: &[NewMined],
+        again: Duration,
+        most: usize,
+    ) -> Result<u64> {
+        let mut transaction = self.pools.begin_write().await?;
+        let statement = Statement::new(
+            "DELETE FROM mined_rewrites
+             WHERE namespace = $1 AND worked = '' AND told_at <= (SELECT now FROM database_clock) - $2
+               AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.accept_order = mined_rewrites.accept_order)",
+        )
+        .bind(namespace.as_str())
+        .bind(micros(again));
+        transaction.execute(statement).await?;
+        let statement =
+            Statement::new("SELECT failed FROM mined_rewrites WHERE namespace = $1 AND worked = ''")
+                .bind(namespace.as_str());
+        let known: Vec<String> = transaction.values(statement).await?;
+        let known: BTreeSet<String> = known.into_iter().collect();
+        let mut told = 0;
+        let new = unanswered.iter().filter(|query| !known.contains(&query.failed));
+        for query in new.take(most) {
+            told += u64::from(insert_mined(&mut transaction, query).await?);
+        }
+        transaction.commit().await?;
+        Ok(told)
     }
 
     async fn forget_in(&self, namespace: &str, limit: u32) -> Result<u64> {
@@ -190,6 +204,26 @@ pub(super) fn event_time<T>(new: &New<T>, now: i64) -> i64 {
 
 /// A query that was not there before, and its words.
 pub(super) type Arrived<'a> = &'a (New<Query>, BTreeSet<String>);
+
+/// Stores an event, due at once, unless what it says was told before. Whether it was stored.
+async fn insert_mined(transaction: &mut Conn, new: &NewMined) -> Result<bool> {
+    let (order, now): (i64, i64) = next_accept_order(transaction).await?;
+    let statement = Statement::new(
+        "INSERT INTO mined_rewrites (namespace, failed, worked, accept_order, told_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (namespace, failed, worked) DO NOTHING",
+    )
+    .bind(new.namespace.as_str())
+    .bind(new.failed.as_str())
+    .bind(new.worked.as_str())
+    .bind(order)
+    .bind(now);
+    if transaction.execute(statement).await? == 0 {
+        return Ok(false);
+    }
+    let event = erasure::insert_event(&new.event, (order, FeedbackId::none()), &new.namespace, 1, now);
+    transaction.execute(event).await?;
+    Ok(true)
+}
 
 /// Inserts queries; returns those that were not there before.
 async fn insert_queries<'a>(
@@ -429,8 +463,25 @@ impl QueryStore for SqlStore {
         retry_conflicts(&self.entropy, || self.propose_once(mined)).await
     }
 
+    async fn tell(
+        &self,
+        namespace: &Namespace,
+        unanswered: &[NewMined],
+        again: Duration,
+        most: usize,
+    ) -> Result<u64> {
+        retry_conflicts(&self.entropy, || {
+            self.tell_once(namespace, unanswered, again, most)
+        })
+        .await
+    }
+
     async fn shares(&self, filter: &StatsFilter, compared: Option<&Compared>) -> Result<Shares> {
         stats::shares(&mut self.lister(true).await?, filter, compared).await
+    }
+
+    async fn worst_queries(&self, filter: &StatsFilter, limit: u32) -> Result<(Vec<WorstQuery>, u64)> {
+        stats::worst_queries(&mut self.lister(true).await?, filter, limit).await
     }
 
     async fn kept_searches(
@@ -446,7 +497,7 @@ impl QueryStore for SqlStore {
         filter: &StatsFilter,
         before: Option<i64>,
         limit: u32,
-    ) -> Result<Vec<(i64, String)>> {
+    ) -> Result<Vec<(i64, String, String)>> {
         stats::negative_texts(&mut self.lister(true).await?, filter, before, limit).await
     }
 

@@ -13,7 +13,10 @@ use super::{counts::DAY, ledger::ceiling_micros};
 use crate::{
     chunks::chunks,
     ports::CountedTerms,
-    records::stats::{Compared, Dimension, KeptSearch, MAX_NAMES, MAX_SEARCHES, Share, Shares, StatsFilter},
+    records::stats::{
+        Compared, Dimension, KeptSearch, MAX_NAMES, MAX_SEARCHES, Share, Shares, StatsFilter, WorstQuery,
+    },
+    rows,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -225,8 +228,8 @@ pub(super) async fn negative_texts(
     filter: &StatsFilter,
     before: Option<i64>,
     limit: u32,
-) -> Result<Vec<(i64, String)>> {
-    let mut select = Statement::new("SELECT r.accept_order, r.query");
+) -> Result<Vec<(i64, String, String)>> {
+    let mut select = Statement::new("SELECT r.accept_order, r.query_id, r.query");
     push_filter(&mut select, filter);
     if let Some(before) = before {
         select.push(" AND r.accept_order < ").push_bind(before);
@@ -234,22 +237,75 @@ pub(super) async fn negative_texts(
     select
         .push(" AND r.rating = -1 AND r.context_state = 2 ORDER BY r.accept_order DESC LIMIT ")
         .push_bind(i64::from(limit));
-    let mut rows = connection.stream::<(i64, Vec<u8>)>(select);
+    let mut rows = connection.stream::<(i64, String, Vec<u8>)>(select);
     let mut texts = Vec::new();
-    while let Some((order, query)) = rows.try_next().await? {
+    while let Some((order, id, query)) = rows.try_next().await? {
         let query = emend_proto::feedback::v1::Query::decode(query.as_slice())
             .map_err(|error| CorruptRow::new("search_ratings", "query", order, error))?;
-        texts.push((order, query.query_text));
+        texts.push((order, id, query.query_text));
     }
     Ok(texts)
 }
 
-/// Calls `each` with the newest searches whose queries are kept and not erased.
-pub(super) async fn kept_searches(
+/// A query that people rated −1, as its newest rating has it.
+#[derive(Debug, sqlx_macros::FromRow)]
+struct WorstRow {
+    people: i64,
+    queries: i64,
+    newest: i64,
+    feedback_id: Vec<u8>,
+    query_id: String,
+    query_type: String,
+    query: Vec<u8>,
+}
+
+/// The queries that most people rated −1, each by its newest rating, with how many there are in all. What is left open is found by
+/// an index of it alone.
+pub(super) fn select_worst(filter: &StatsFilter, limit: u32) -> Statement {
+    let mut select = Statement::new(
+        "SELECT w.people, w.queries, w.newest, f.feedback_id, n.query_id, n.query_type, n.query FROM (
+             SELECT count(DISTINCT r.rater) AS people, max(r.accept_order) AS newest, count(*) OVER () AS queries",
+    );
+    push_filter(&mut select, filter);
+    select
+        .push(
+            " AND r.rating = -1 AND r.processed = 0 AND r.rater IS NOT NULL
+              GROUP BY r.query_key, CASE WHEN r.query_key IS NULL THEN r.query_id ELSE '' END
+              ORDER BY people DESC, newest DESC LIMIT ",
+        )
+        .push_bind(i64::from(limit))
+        .push(
+            ") AS w JOIN search_ratings AS n ON n.accept_order = w.newest JOIN feedback AS f ON f.accept_order = w.newest
+              ORDER BY w.people DESC, w.newest DESC",
+        );
+    select
+}
+
+/// Reads them.
+pub(super) async fn worst_queries(
     connection: &mut Conn,
     filter: &StatsFilter,
-    each: &mut (dyn FnMut(KeptSearch) + Send),
-) -> Result<()> {
+    limit: u32,
+) -> Result<(Vec<WorstQuery>, u64)> {
+    let found: Vec<WorstRow> = connection.rows(select_worst(filter, limit)).await?;
+    let count = |count: i64| u64::try_from(count).unwrap_or_default();
+    let all = found.first().map_or(0, |row| count(row.queries));
+    let worst = found.into_iter().map(|row| {
+        let query = emend_proto::feedback::v1::Query::decode(row.query.as_slice())
+            .map_err(|error| CorruptRow::new("search_ratings", "query", row.newest, error))?;
+        Ok(WorstQuery {
+            people: count(row.people),
+            feedback: rows::feedback_id("feedback", row.newest, &row.feedback_id)?,
+            query_id: row.query_id,
+            text: query.query_text,
+            query_type: row.query_type,
+        })
+    });
+    Ok((worst.collect::<Result<_>>()?, all))
+}
+
+/// The newest searches whose queries are kept and not erased.
+pub(super) fn select_searches(filter: &StatsFilter) -> Statement {
     let mut select = Statement::new(
         "SELECT p.query_text, q.variant, CAST(CASE WHEN q.hit_count = 0 THEN 1 WHEN q.hit_count > 0 THEN 0 END AS BIGINT),
                 CAST(CASE WHEN EXISTS (
@@ -283,7 +339,16 @@ pub(super) async fn kept_searches(
             ") AS q JOIN query_personal AS p ON p.number = q.number
               WHERE p.query_text <> '' ORDER BY q.number DESC",
         );
-    let mut rows = connection.stream::<(String, String, Option<i64>, i64)>(select);
+    select
+}
+
+/// Calls `each` with them.
+pub(super) async fn kept_searches(
+    connection: &mut Conn,
+    filter: &StatsFilter,
+    each: &mut (dyn FnMut(KeptSearch) + Send),
+) -> Result<()> {
+    let mut rows = connection.stream::<(String, String, Option<i64>, i64)>(select_searches(filter));
     while let Some((text, variant, found_nothing, clicked)) = rows.try_next().await? {
         each(KeptSearch {
             text,

@@ -2,15 +2,25 @@
 
 use std::collections::HashMap;
 
-use emend_core::CandidateId;
+use emend_core::{CandidateId, Reason};
 use emend_proto::learning::v1 as pb;
 use emend_wire::{page, render};
-use learning_store::contests::{CandidateRecord, FeedbackRecord};
+use jiff::Timestamp;
+use learning_store::{
+    contests::{CandidateRecord, FeedbackRecord},
+    queue::{FirstApproval, Lease, QueueChange, ReviewComment},
+};
 use prost::Message as _;
 
 use crate::{
-    contests::candidates::{CandidateDetails, LiveVote},
-    grpc::candidates::{candidate, suggestion, transition},
+    contests::{
+        candidates::{CandidateDetails, LiveVote},
+        queue::{stats::QueueStats, watch::Watching},
+    },
+    grpc::{
+        candidates::{candidate, status, suggestion, transition},
+        render::actor,
+    },
 };
 
 /// A candidate, with how many redacted ratings it was generated from.
@@ -20,6 +30,96 @@ pub(super) fn counted(record: &CandidateRecord, redacted: &HashMap<CandidateId, 
         proposal.redacted_count = i32::try_from(*redacted).unwrap_or(i32::MAX);
     }
     candidate
+}
+
+/// Who has a candidate open.
+pub(super) fn lease(lease: &Lease) -> pb::ReviewLease {
+    pb::ReviewLease {
+        actor: Some(actor(&lease.actor)),
+        expires_at: Some(render::timestamp(lease.expires_at)),
+    }
+}
+
+/// Who approved a candidate as the first of two.
+pub(super) fn first_approval(approval: &FirstApproval) -> pb::FirstApproval {
+    let is_said = approval.reason != Reason::SecondReviewer.name();
+    pb::FirstApproval {
+        actor: Some(actor(&approval.actor)),
+        reason: if is_said {
+            approval.reason.clone()
+        } else {
+            String::new()
+        },
+        approved_at: Some(render::timestamp(approval.at)),
+    }
+}
+
+/// What a reviewer wrote.
+pub(super) fn comment(comment: &ReviewComment) -> pb::ReviewComment {
+    pb::ReviewComment {
+        actor: Some(actor(&comment.actor)),
+        comment: comment.comment.clone(),
+        asks: comment.asked.is_some(),
+        asked: comment.asked.clone().unwrap_or_default(),
+        open: comment.open,
+        written_at: Some(render::timestamp(comment.written_at)),
+    }
+}
+
+/// One message of a watch.
+pub(super) fn watching(message: Watching) -> pb::WatchQueueResponse {
+    use pb::watch_queue_response::Message;
+    let message = match message {
+        Watching::Opened => Message::Opened(pb::QueueOpened {}),
+        Watching::Change(change) => Message::Change(queue_change(&change)),
+        Watching::Resync => Message::Resync(pb::QueueResync {}),
+        Watching::KeepAlive => Message::KeepAlive(pb::QueueKeepAlive {}),
+    };
+    pb::WatchQueueResponse {
+        message: Some(message),
+    }
+}
+
+/// The figures of the queue.
+pub(super) fn stats(stats: QueueStats) -> pb::GetQueueStatsResponse {
+    let days = stats.days.into_iter().map(|count| pb::QueueDay {
+        day: date(count.day),
+        kind: render::kind(count.kind),
+        received_count: render::saturated(count.figures.received),
+        applied_count: render::saturated(count.figures.applied),
+        rejected_count: render::saturated(count.figures.rejected),
+        withdrawn_count: render::saturated(count.figures.withdrawn),
+    });
+    let waiting = stats
+        .waiting
+        .into_iter()
+        .map(|(kind, count, oldest)| pb::QueueWaiting {
+            kind: render::kind(kind),
+            count: render::saturated(count),
+            oldest_created_at: Some(render::timestamp(oldest)),
+        });
+    pb::GetQueueStatsResponse {
+        days: days.collect(),
+        waiting: waiting.collect(),
+    }
+}
+
+/// A UTC day as a date.
+fn date(day: i64) -> String {
+    let midnight = Timestamp::from_second(day.saturating_mul(24 * 60 * 60)).unwrap_or_default();
+    midnight.strftime("%Y-%m-%d").to_string()
+}
+
+fn queue_change(change: &QueueChange) -> pb::QueueChange {
+    pb::QueueChange {
+        candidate_id: change.candidate.to_string(),
+        key: Some(render::resource_key(&change.key)),
+        status: status(change.status),
+        previous_status: change.previous.map_or(0, status),
+        decided_by: change.decided_by.as_ref().map(actor),
+        lease: change.lease.as_ref().map(lease),
+        revision: change.revision.0,
+    }
 }
 
 /// A candidate's details. Each list is cut to a page, and feedback is dropped until the whole fits in one message.
@@ -34,6 +134,7 @@ pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateRe
         feedback,
         history: details.history.into_iter().map(transition).collect(),
         improvement: None,
+        comments: Vec::new(),
         suggestion: details.suggestion.as_ref().map(suggestion),
     };
     while response.encoded_len() >= 2 * page::MAX_PAGE_BYTES && response.feedback.pop().is_some() {}

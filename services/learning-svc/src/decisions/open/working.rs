@@ -127,7 +127,8 @@ impl Working {
                 Some(reason) if attribution.reason.is_empty() || !is_by_person(cause) => {
                     reason.name().to_owned()
                 }
-                _ if is_by_person(cause) => attribution.reason.clone(),
+                // What a reporter says is personal, and kept apart; what the system proposes says why here.
+                _ if is_by_person(cause) || attribution.trigger.is_none() => attribution.reason.clone(),
                 _ => String::new(),
             };
             TransitionWrite {
@@ -146,8 +147,8 @@ impl Working {
         let writes = writes.collect();
         self.state = after;
         // A pending contest keeps its old policy version, and so stays due for re-evaluation, unless this event
-        // evaluated it.
-        if evaluates(event) || !self.before.row.pending {
+        // evaluated it; so does one that is pending again, because a decision was undone.
+        if evaluates(event) || !self.before.row.pending && !matches!(event, Event::Undo { .. }) {
             self.policy_version = policy_version;
         }
         self.decided = true;
@@ -169,7 +170,8 @@ impl Working {
             && before.policy_version == self.policy_version
             && before.pending == pending
             && before.target == self.state.target
-            && before.versions == self.state.versions;
+            && before.versions == self.state.versions
+            && before.decisions == self.state.decisions;
         (!same).then(|| ContestWrite {
             key: self.state.key.clone(),
             pinned: self.state.pinned,
@@ -178,6 +180,7 @@ impl Working {
             pending,
             target: self.state.target,
             versions: self.state.versions,
+            decisions: self.state.decisions,
         })
     }
 
@@ -230,6 +233,7 @@ fn evaluates(event: &Event) -> bool {
         | Event::TargetGone
         | Event::Reject { .. } => true,
         Event::Approve { .. }
+        | Event::Undo { .. }
         | Event::Put { .. }
         | Event::Delete { .. }
         | Event::Revert { .. }
@@ -245,6 +249,6 @@ fn is_by_person(cause: Cause) -> bool {
         Cause::Votes | Cause::Ruling | Cause::Rating | Cause::Retraction | Cause::Policy | Cause::Erasure => {
             false
         }
-        Cause::Review | Cause::Operator | Cause::Import | Cause::Revert => true,
+        Cause::Review | Cause::Undo | Cause::Operator | Cause::Import | Cause::Revert => true,
     }
 }

@@ -1,9 +1,12 @@
 //! Writing what was decided, in one go.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
-use emend_core::{ContestId, ContestState, Revision};
+use emend_core::{Cause, ContestId, ContestState, Kind, Revision, Status};
 use emend_store::StoreError;
 use emend_wire::value;
+use jiff::Timestamp;
 use learning_store::{
     UnitOfWork, conflict,
     contests::{CandidateWrite, TransitionWrite},
@@ -12,6 +15,7 @@ use learning_store::{
     log::LogWrites,
     outputs::RatingWrites,
     policies::PolicyKey,
+    queue::{DayFigures, QueueCount, day},
     resources::{ResourceWrite, ResourceWrites},
 };
 use prost::Message as _;
@@ -57,6 +61,7 @@ impl OpenContests {
             revisions: Numbers::default(),
             outcomes: Vec::with_capacity(self.answers.len()),
             promoted: std::mem::take(&mut self.promoted),
+            moved: !self.transitions.is_empty(),
             evidence: is_about_evidence,
         };
         let count = self.revisions.count();
@@ -74,6 +79,13 @@ impl OpenContests {
             evidence_events,
         } = self.decisions(&mut written);
         tx.contests().save_candidates(&candidates, &transitions).await?;
+        for record in std::mem::take(&mut self.undoable) {
+            tx.contests().save_undoable(&record).await?;
+        }
+        let counts = self.counts(&transitions);
+        if !counts.is_empty() {
+            tx.contests().count(&counts).await?;
+        }
         tx.log().append(&log).await?;
         let counts = tx.resources().save(&resources).await?;
         tx.inbox().save(&applied).await?;
@@ -94,6 +106,45 @@ impl OpenContests {
             }
         }
         Ok(written)
+    }
+
+    /// How much happens in the review queue, by kind and UTC day. What is a user's profile is nobody else's concern.
+    fn counts(&self, transitions: &[(ContestId, TransitionWrite)]) -> Vec<QueueCount> {
+        let mut figures = HashMap::<(PolicyKey, i64), DayFigures>::new();
+        let mut on = |contest: ContestId, at: Timestamp, count: &dyn Fn(&mut DayFigures)| {
+            let Some(working) = self.contests.get(&contest) else {
+                return;
+            };
+            let scope = PolicyKey::of(&working.state.key);
+            if scope.kind != Kind::Profile {
+                count(figures.entry((scope, day(at))).or_default());
+            }
+        };
+        for new in &self.votes.ballots {
+            on(new.contest, new.ballot.received_at, &|day| day.received += 1);
+        }
+        for (contest, moved) in transitions {
+            match moved.to {
+                Status::Applied => on(*contest, moved.at, &|day| day.applied += 1),
+                Status::Rejected => on(*contest, moved.at, &|day| day.rejected += 1),
+                Status::Withdrawn => on(*contest, moved.at, &|day| day.withdrawn += 1),
+                // What a person took back may wait for another look, or another version is current in its place.
+                Status::AwaitingReview | Status::Superseded
+                    if moved.from == Some(Status::Applied)
+                        && matches!(moved.cause, Cause::Revert | Cause::Undo) =>
+                {
+                    on(*contest, moved.at, &|day| day.withdrawn += 1);
+                }
+                Status::Pending | Status::AwaitingReview | Status::Superseded => {}
+            }
+        }
+        let counts = figures.into_iter().map(|((scope, day), figures)| QueueCount {
+            namespace: scope.namespace,
+            day,
+            kind: scope.kind,
+            figures,
+        });
+        counts.collect()
     }
 
     /// What `read` finds in the contests that `is_concerned`.

@@ -84,7 +84,8 @@ impl EvidenceService for EvidenceHandler {
         let namespace = namespace(&mut violations, &message.namespace);
         let claim = violations.check("claim_id", EvidenceId::parse(&message.claim_id));
         let (namespace, claim) = violations.finish(namespace.zip(claim)).map_err(Error::from)?;
-        let found = self.evidence.claim(&namespace, &claim).await?;
+        let both = message.both_readings;
+        let found = self.evidence.claim(&namespace, &claim, both).await?;
         Ok(Response::new(pb::GetClaimResponse {
             claim: Some(render::claim(found)),
         }))
@@ -198,7 +199,11 @@ impl EvidenceService for EvidenceHandler {
         let Call { message, .. } = open(request)?;
         let (namespace, task) = reads::export_materials(&message).map_err(Error::from)?;
         let slot = self.exports.take()?;
-        let export = self.evidence.export_materials(&namespace, &task, slot).await?;
+        let both = message.both_readings;
+        let export = self
+            .evidence
+            .export_materials(&namespace, &task, both, slot)
+            .await?;
         let messages = streamed(export.pages(), |line| Some(reads::line(line)));
         Ok(Response::new(messages))
     }

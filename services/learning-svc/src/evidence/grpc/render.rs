@@ -1,21 +1,12 @@
 //! Renders the evidence graph.
 
-use emend_core::evidence::{Confidence, EdgeRelation, NodeRef, NodeType, TrustLevel, Verdict};
+use emend_core::evidence::{Confidence, EdgeRelation, Evidence, NodeRef, NodeType, TrustLevel, Verdict};
 use emend_proto::learning::v1::{self as pb, node_ref::Node};
 use emend_wire::render::{saturated, timestamp};
 use learning_store::evidence::{ClaimRecord, EdgeRecord, HostRecord};
 
 pub(crate) fn claim(claim: ClaimRecord) -> pb::Claim {
-    let Confidence {
-        alpha,
-        beta,
-        confidence,
-        uncertainty,
-        controversy,
-        verdict,
-    } = claim.evidence.reported();
-    let counts = claim.evidence;
-    let all = counts.supporting_count + counts.refuting_count + counts.neutral_count;
+    let sources = claim.independent_sources;
     let (domain, level) = host(claim.source);
     pb::Claim {
         claim_id: claim.id.to_string(),
@@ -32,21 +23,37 @@ pub(crate) fn claim(claim: ClaimRecord) -> pb::Claim {
         dangerous_patterns: claim.patterns,
         status: claim.status.number(),
         decision: claim.ruled,
-        confidence: Some(pb::Confidence {
-            alpha,
-            beta,
-            confidence,
-            uncertainty,
-            controversy,
-            supporting_count: saturated(counts.supporting_count),
-            refuting_count: saturated(counts.refuting_count),
-            neutral_count: saturated(counts.neutral_count),
-            evidence_count: saturated(all),
-            independent_sources: saturated(claim.independent_sources),
-            verdict: self::verdict(verdict).into(),
-        }),
+        confidence: Some(confidence(claim.evidence, sources)),
         created_at: Some(timestamp(claim.created_at)),
         updated_at: Some(timestamp(claim.updated_at)),
+        count_all: claim.readings.map(|both| confidence(both.count_all, sources)),
+        one_per_source: claim
+            .readings
+            .map(|both| confidence(both.one_per_source, sources)),
+    }
+}
+
+fn confidence(evidence: Evidence, independent_sources: u64) -> pb::Confidence {
+    let Confidence {
+        alpha,
+        beta,
+        confidence,
+        uncertainty,
+        controversy,
+        verdict,
+    } = evidence.reported();
+    pb::Confidence {
+        alpha,
+        beta,
+        confidence,
+        uncertainty,
+        controversy,
+        supporting_count: saturated(evidence.supporting_count),
+        refuting_count: saturated(evidence.refuting_count),
+        neutral_count: saturated(evidence.neutral_count),
+        evidence_count: saturated(evidence.evidence_count()),
+        independent_sources: saturated(independent_sources),
+        verdict: self::verdict(verdict).into(),
     }
 }
 

@@ -21,6 +21,7 @@ use super::served::{Database, Served};
 use crate::{
     contests::grpc::CandidateHandler,
     ingest::{grpc::IngestHandler, queue::IngestQueue},
+    lookups::{NearModels, Previews},
     resources::grpc::import,
 };
 
@@ -100,7 +101,14 @@ async fn batch_items_are_refused_after_the_caller_lost_the_reviewer_role() {
     let served = Served::on(&database).await;
     let reviewer = RevocableCaller::new("reviewer");
     let capabilities = served.handle.capabilities().clone();
-    let candidates = CandidateHandler::new(capabilities.contests, capabilities.outputs);
+    let near = NearModels::new(Arc::clone(&capabilities.decisions.clock), None);
+    let previews = Previews::new(served.handle.stream().clone(), near, capabilities.store);
+    let candidates = CandidateHandler::new(
+        capabilities.contests,
+        capabilities.queue,
+        capabilities.outputs,
+        previews,
+    );
     let none = "01890a5d-ac96-774b-bcce-b302099a8057";
     for (is_revoked, expected) in [(false, Code::NotFound), (true, Code::PermissionDenied)] {
         let path = "/emend.learning.v1.CandidateService/BatchRejectCandidates";

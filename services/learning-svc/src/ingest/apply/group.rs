@@ -91,6 +91,11 @@ impl Group {
             }
             FeedbackChange::Redacted { caller, at } => self.redact(event, known.first(), caller, *at)?,
             FeedbackChange::Mined { effects, reason } => self.mine(event, effects, reason)?,
+            FeedbackChange::Unanswered { .. } => {
+                return Ok(Answer::Refused(Error::internal(
+                    "what a query is near to is not guessed in a group",
+                )));
+            }
             FeedbackChange::ReporterErased { .. } => {
                 return Ok(Answer::Refused(Error::internal(
                     "an erasure is not applied in a group",

@@ -34,7 +34,9 @@ pub(super) async fn known(
         FeedbackChange::Retracted { .. } | FeedbackChange::Redacted { .. } => {
             !seen.ballots.contains_key(&event.feedback)
         }
-        FeedbackChange::ReporterErased { .. } | FeedbackChange::Mined { .. } => false,
+        FeedbackChange::ReporterErased { .. }
+        | FeedbackChange::Mined { .. }
+        | FeedbackChange::Unanswered { .. } => false,
     };
     let mut feedback: Vec<FeedbackId> = events
         .iter()

@@ -7,7 +7,7 @@ use emend_wire::page;
 use super::parse;
 use crate::fuzzing::requests::{read, same};
 
-/// Parses a request to one of the methods, 0 to 6.
+/// Parses a request to one of the methods, 0 to 7.
 pub(crate) fn request(which: u8, message: &[u8]) {
     let caller = Caller::parse("fuzz").expect("it is a caller's name");
     match which {
@@ -39,6 +39,17 @@ pub(crate) fn request(which: u8, message: &[u8]) {
         5 => read(message, |request: pb::UsePromptVersionRequest| {
             if let Ok(wanted) = parse::use_version(&caller, &request) {
                 assert!(wanted.version > 0);
+            }
+        }),
+        7 => read(message, |request: pb::ListOutputStatsRequest| {
+            let query = parse::stats_query(&request);
+            if let Ok((_, after, limit)) = parse::stats(&request, query) {
+                assert!((1..=50).contains(&limit));
+                let again = pb::ListOutputStatsRequest {
+                    page_token: page::token(query, after.as_bytes()),
+                    ..request
+                };
+                same(parse::stats(&again, query).map(|(_, after, _)| after), &after);
             }
         }),
         _ => read(message, |request: pb::ExportExamplesRequest| {

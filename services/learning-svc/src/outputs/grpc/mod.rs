@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     export_slots::ExportSlots,
-    grpc::candidates::candidate,
+    grpc::{candidates::candidate, labels},
     outputs::{
         Outputs,
         preview::RunSlots,
@@ -73,6 +73,27 @@ impl OutputService for OutputHandler {
         let key = parse::target(&message.namespace, &message.target).map_err(Error::from)?;
         let stats = self.outputs.stats(&key).await?;
         Ok(Response::new(render::stats(stats)))
+    }
+
+    async fn list_output_stats(
+        &self,
+        request: Request<pb::ListOutputStatsRequest>,
+    ) -> Result<Response<pb::ListOutputStatsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let query = parse::stats_query(&message);
+        let (namespace, after, limit) = parse::stats(&message, query).map_err(Error::from)?;
+        let (targets, more) = self.outputs.all_stats(&namespace, &after, limit).await?;
+        let targets = targets.into_iter().map(|(target, stats)| pb::TargetStats {
+            target,
+            stats: Some(render::stats(stats)),
+        });
+        let (targets, was_cut) = page::cut(targets.collect());
+        let last = targets.last().filter(|_| more || was_cut);
+        let next = last.map(|last| page::token(query, last.target.as_bytes()));
+        Ok(Response::new(pb::ListOutputStatsResponse {
+            next_page_token: next.unwrap_or_default(),
+            targets,
+        }))
     }
 
     async fn list_prompt_versions(
@@ -149,10 +170,13 @@ impl OutputService for OutputHandler {
         let caller = caller_of(&request);
         let Call { message, .. } = open(request)?;
         let wanted = parse::use_version(&caller, &message).map_err(Error::from)?;
+        let state = self.stream.state().ok();
+        let warning = state.and_then(|state| labels::warning(&state, &wanted.key));
         let (version, redacted, revision) = self.outputs.use_version(&wanted).await?;
         Ok(Response::new(pb::UsePromptVersionResponse {
             version: Some(render::version(&(version, redacted))),
             revision: revision.0,
+            warnings: warning.into_iter().collect(),
         }))
     }
 

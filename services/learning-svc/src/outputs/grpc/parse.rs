@@ -19,6 +19,8 @@ use crate::{
     },
 };
 
+/// Targets whose ratings are counted at once, by default and at most.
+const STATS: (u32, u32) = (20, 50);
 /// Inputs of a preview, by default and at most.
 const PREVIEWED: (u32, u32) = (5, 20);
 
@@ -55,6 +57,31 @@ pub(crate) fn render(request: pb::RenderPromptRequest) -> Result<(Render, Revisi
         Some((of, min_revision?))
     })();
     violations.finish(parsed)
+}
+
+pub(crate) fn stats_query(request: &pb::ListOutputStatsRequest) -> QueryHash {
+    let without_page = pb::ListOutputStatsRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
+    QueryHash::of("ListOutputStats", &without_page)
+}
+
+/// Whose targets, after which of them, and how many at most.
+pub(crate) fn stats(
+    request: &pb::ListOutputStatsRequest,
+    query: QueryHash,
+) -> Result<(Namespace, String, u32), Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let limit = violations.check("page_size", wire::page_size(request.page_size, STATS.0, STATS.1));
+    let after = page::position(query, &request.page_token).and_then(|after| {
+        String::from_utf8(after.unwrap_or_default())
+            .map_err(|_| Invalid::new("is not a page token of this list"))
+    });
+    let after = violations.check("page_token", after);
+    violations.finish((|| Some((namespace?, after?, limit?)))())
 }
 
 pub(crate) fn versions_query(request: &pb::ListPromptVersionsRequest) -> QueryHash {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use emend_core::text::cut;
 use emend_proto::learning::v1 as pb;
 use emend_wire::{outputs::settings, render};
 use learning_store::outputs::improvements::{VersionRecord, VersionStats};
@@ -27,6 +28,8 @@ const CONTEXT: usize = 3;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The most bytes of a preview: it fits a message.
 const MAX_BYTES: usize = 3 * 1024 * 1024;
+/// The most characters that a preview shows of what was rated, and of a prompt with it.
+const PREVIEWED_CHARS: usize = 32_768;
 
 pub(crate) fn rendered(rendered: Rendered) -> pb::RenderPromptResponse {
     pb::RenderPromptResponse {
@@ -50,6 +53,10 @@ pub(crate) fn stats(stats: OutputStats) -> pb::GetOutputStatsResponse {
         can_generate: stats.hindrance.is_none(),
         cannot_reason: stats.hindrance.unwrap_or_default().to_owned(),
         open_candidate_id: stats.open.map(|id| id.to_string()).unwrap_or_default(),
+        current_version: small(stats.current),
+        good_counted: many(stats.counted.good),
+        neutral_counted: many(stats.counted.neutral),
+        bad_counted: many(stats.counted.bad),
     }
 }
 
@@ -122,10 +129,19 @@ pub(crate) fn preview(preview: Preview) -> pb::PreviewImprovementResponse {
 fn previewed(previewed: Previewed) -> pb::PreviewedInput {
     let Previewed {
         rated,
-        prompts: [previous_prompt, prompt],
+        prompts: [mut previous_prompt, mut prompt],
         runs,
     } = previewed;
-    let texts = rated.texts;
+    let mut texts = rated.texts;
+    for text in [
+        &mut texts.input,
+        &mut texts.output,
+        &mut texts.corrected,
+        &mut previous_prompt,
+        &mut prompt,
+    ] {
+        cut(text, PREVIEWED_CHARS);
+    }
     let corrected = if texts.corrected.is_empty() {
         texts.judgement
     } else {

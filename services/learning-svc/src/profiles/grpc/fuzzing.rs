@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::parse;
 use crate::fuzzing::requests::read;
 
-/// Parses a request to one of the methods, 0 to 4.
+/// Parses a request to one of the methods, 0 to 5.
 pub(crate) fn request(which: u8, message: &[u8]) {
     let caller = Caller::anonymous();
     match which {
@@ -19,6 +19,13 @@ pub(crate) fn request(which: u8, message: &[u8]) {
         }),
         3 => read(message, |request: pb::ListSuggestionsRequest| {
             let _ = parse::list(&request, parse::query(&request));
+        }),
+        5 => read(message, |request: pb::RankLearningsRequest| {
+            let count = request.learnings.len();
+            if let Ok((.., learnings)) = parse::learnings(request) {
+                assert!((1..=1_000).contains(&count));
+                assert_eq!(learnings.len(), count);
+            }
         }),
         _ => read(message, |request: pb::RejectSuggestionRequest| {
             let _ = parse::rejected(&caller, &request);

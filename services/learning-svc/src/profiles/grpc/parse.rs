@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use emend_core::{
     Caller, Invalid, Namespace, ProfileEntry, ReporterId, ResourceValue, Status, UserId, Violations,
     kinds::{EXPERIENCE_YEARS, KNOWN_TECHNOLOGIES, LEARNING_GOALS, Learned, MAX_YEARS, SPECIALTIES},
-    outputs::Activity,
+    outputs::{Activity, Learning, LearningLevel},
     personal_data,
     violation::bounded_text,
 };
@@ -34,8 +34,12 @@ use crate::{
 
 /// Activities in a call at most.
 const MAX_ACTIVITIES: usize = 100;
-/// Technologies, topics or goals of an activity at most.
+/// Technologies, topics or goals of an activity at most, and topics of something to learn.
 const MAX_NAMED: usize = 50;
+/// Items to learn in a call at most.
+const MAX_LEARNINGS: usize = 1_000;
+/// Characters of the id of something to learn at most.
+const LEARNING_ID: usize = 256;
 /// Characters of an activity's summary at most.
 const SUMMARY: usize = 4_000;
 /// Characters of a source type at most.
@@ -292,6 +296,52 @@ pub(crate) fn asked(
             include_experience: request.include_experience,
         });
     violations.finish(parsed)
+}
+
+/// Whose profile, and what to order by it: the items' ids.
+pub(crate) fn learnings(
+    request: pb::RankLearningsRequest,
+) -> Result<(Namespace, UserId, Vec<Learning<String>>), Violations> {
+    let mut violations = Violations::new();
+    let whose = violations.part("", whose(&request.namespace, &request.user_id));
+    let count = request.learnings.len();
+    if !(1..=MAX_LEARNINGS).contains(&count) {
+        violations.add(
+            "learnings",
+            format!("must have 1 to {MAX_LEARNINGS} entries, has {count}"),
+        );
+    }
+    let mut learnings = Vec::with_capacity(count.min(MAX_LEARNINGS));
+    for (index, sent) in request.learnings.into_iter().take(MAX_LEARNINGS).enumerate() {
+        learnings.extend(violations.part(&format!("learnings[{index}]"), learning(&sent)));
+    }
+    violations.finish(whose.map(|(namespace, user)| (namespace, user, learnings)))
+}
+
+fn learning(sent: &pb::Learning) -> Result<Learning<String>, Violations> {
+    let mut violations = Violations::new();
+    let item = violations.check("id", bounded_text(&sent.id, 1, LEARNING_ID));
+    if sent.topics.len() > MAX_NAMED {
+        violations.add(
+            "topics",
+            format!("must have at most {MAX_NAMED} entries, has {}", sent.topics.len()),
+        );
+    }
+    let mut topics = Vec::new();
+    for (index, topic) in sent.topics.iter().take(MAX_NAMED).enumerate() {
+        topics.extend(violations.check(&format!("topics[{index}]"), ResourceValue::parse_display(topic)));
+    }
+    let level = match pb::LearningLevel::try_from(sent.level) {
+        Ok(pb::LearningLevel::Unspecified | pb::LearningLevel::Basic) => Some(LearningLevel::Basic),
+        Ok(pb::LearningLevel::Intermediate) => Some(LearningLevel::Intermediate),
+        Ok(pb::LearningLevel::Advanced) => Some(LearningLevel::Advanced),
+        Err(_) => {
+            violations.add("level", format!("is not a known level: {}", sent.level));
+            None
+        }
+    };
+    let parsed = item.zip(level);
+    violations.finish(parsed.map(|(item, level)| Learning { item, topics, level }))
 }
 
 /// Which suggestions to list.

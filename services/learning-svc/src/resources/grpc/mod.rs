@@ -21,12 +21,13 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     etag,
-    grpc::parse,
+    grpc::{labels, parse},
     log::{
         Log,
         grpc::{Place, page as revision_page},
         revert::{Revert, RevertOperation, RevertedOperation},
     },
+    lookups::NearModels,
     resources::{
         Resources,
         import::Imports,
@@ -46,24 +47,27 @@ pub struct ResourceHandler {
     log: Log,
     writes: WriteQueue,
     stream: Stream,
+    near: NearModels,
     imports: Imports,
     slots: import::Slots,
 }
 
 impl ResourceHandler {
-    /// Reads from `stream` and writes with `resources`, whose lifecycle owns what commits, and with `imports`, each of whose rows
+    /// Reads from `stream`, answers near with the models of `near`, and writes with `resources`, whose lifecycle owns what commits, and with `imports`, each of whose rows
     /// take at most `import_bytes` of memory.
     pub fn new(
         resources: &Resources,
         imports: Imports,
         log: Log,
         stream: Stream,
+        near: NearModels,
         import_bytes: usize,
     ) -> Self {
         Self {
             writes: WriteQueue::start(resources),
             log,
             stream,
+            near,
             imports,
             slots: import::Slots::new(import_bytes),
         }
@@ -95,7 +99,7 @@ impl ResourceService for ResourceHandler {
         request: Request<pb::ResolveRequest>,
     ) -> Result<Response<pb::ResolveResponse>, Status> {
         let deadline = deadline_of(&request);
-        let response = read::resolve(&self.stream, open(request)?.message, deadline).await?;
+        let response = read::resolve(&self.stream, &self.near, open(request)?.message, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -106,7 +110,12 @@ impl ResourceService for ResourceHandler {
         let (caller, client) = (caller_of(&request), ClientKey::of_request(&request));
         let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
         let key = put.key.clone();
-        let warnings = warnings(&put.value.learned);
+        let mut warnings = warnings(&put.value.learned);
+        if key.kind == Kind::Prompt
+            && let Ok(state) = self.stream.state()
+        {
+            warnings.extend(labels::warning(&state, &key));
+        }
         let done = self.writes.put(client, put).await?;
         Ok(Response::new(pb::PutResourceResponse {
             resource: Some(resource(&key, &done)),
@@ -143,7 +152,11 @@ impl ResourceService for ResourceHandler {
         let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, place, limit) = list(&request, query).map_err(Error::from)?;
-        let (records, more) = self.log.list(&filter, place.before, limit).await?;
+        let (mut records, mut more) = self.log.list(&filter, place.before, limit).await?;
+        if request.revision > 0 {
+            records.retain(|record| record.revision.0 == request.revision);
+            more = false;
+        }
         Ok(Response::new(revision_page(query, place, records, more)))
     }
 
@@ -156,6 +169,10 @@ impl ResourceService for ResourceHandler {
         let answer = match revert(&caller, &message).map_err(Error::from)? {
             Reverting::Revision(revert) => pb::RevertRevisionResponse {
                 revision: self.log.revert(&revert, &access).await?.0,
+                ..pb::RevertRevisionResponse::default()
+            },
+            Reverting::Preview(revert) => pb::RevertRevisionResponse {
+                reverted_count: wire_render::saturated(self.log.preview(&revert, &access).await?),
                 ..pb::RevertRevisionResponse::default()
             },
             Reverting::Operation(revert) => {
@@ -249,6 +266,7 @@ pub(crate) fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Re
 #[derive(Debug, Clone)]
 pub(crate) enum Reverting {
     Revision(Revert),
+    Preview(Revert),
     Operation(RevertOperation),
 }
 
@@ -264,20 +282,24 @@ pub(crate) fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Re
         (false, revision) if revision != 0 => violations.add("revision", "must be 0 with operation_id"),
         _ => {}
     }
-    if request.preview && request.operation_id.is_empty() {
-        violations.add("preview", "needs operation_id");
-    }
     let reason = parse::required_reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
     let parsed = (|| {
         let (namespace, reason, actor) = (namespace?, reason?, actor?);
         Some(match operation? {
-            None => Reverting::Revision(Revert {
-                namespace,
-                revision: Revision(request.revision),
-                reason,
-                actor,
-            }),
+            None => {
+                let revert = Revert {
+                    namespace,
+                    revision: Revision(request.revision),
+                    reason,
+                    actor,
+                };
+                if request.preview {
+                    Reverting::Preview(revert)
+                } else {
+                    Reverting::Revision(revert)
+                }
+            }
             Some(operation) => Reverting::Operation(RevertOperation {
                 namespace,
                 operation,
@@ -337,6 +359,7 @@ pub(crate) fn list(
     };
     let limit = violations.check("page_size", wire::page_size(request.page_size, 50, 500));
     let place = violations.check("page_token", Place::parse(query, &request.page_token));
+    let revision = violations.check("revision", wire::revision(request.revision));
     let parsed = (|| {
         let filter = RevisionFilter {
             namespace: namespace?,
@@ -344,7 +367,13 @@ pub(crate) fn list(
             keys: key?,
             operation: operation?,
         };
-        Some((filter, place?, limit?))
+        let (mut place, mut limit) = (place?, limit?);
+        let revision = revision?;
+        if revision.0 > 0 {
+            place.before = place.before.or(Some(Revision(revision.0.saturating_add(1))));
+            limit = 1;
+        }
+        Some((filter, place, limit))
     })();
     violations.finish(parsed)
 }

@@ -22,7 +22,12 @@ use tokio::time::Instant;
 
 use crate::{
     etag,
-    resources::read::{self, ListQuery, Position, ResolveQuery},
+    lookups::{
+        NearModels,
+        exact::{self, ResolveQuery},
+        near,
+    },
+    resources::read::{self, ListQuery, Position},
     stream::{Stream, corrupt},
 };
 
@@ -79,13 +84,21 @@ pub(super) async fn list_resources(
 /// What a node would answer for a phrase.
 pub(super) async fn resolve(
     stream: &Stream,
+    models: &NearModels,
     request: pb::ResolveRequest,
     deadline: Option<Instant>,
 ) -> Result<pb::ResolveResponse, Error> {
     let (query, min_revision) = parse_resolve(&request)?;
     let state = stream.wait_for(min_revision.0, deadline).await?;
-    let answer = read::resolve(&state, &query)?;
+    let answer = exact::resolve(&state, &query)?;
+    let (near, near_status) = if request.near {
+        models.resolve(&state, &query, &answer).await?
+    } else {
+        (None, pb::NearStatus::Unspecified)
+    };
     Ok(pb::ResolveResponse {
+        near: near.map(near::message),
+        near_status: near_status.into(),
         r#match: answer.found.map(|found| pb::Match {
             value: found.value,
             score: 1.0,

@@ -16,6 +16,7 @@ use learning_store::{
     contests::{KeptCandidate, TransitionWrite},
     log::{LogWrites, RevisionWrite},
     policies::PolicyKey,
+    queue::{DayFigures, QueueCount, day},
     resources::{FreshKind, FreshRow, PER_REVISION, ResourceWrites},
 };
 
@@ -202,6 +203,16 @@ impl Fresh {
         for row in &self.rows {
             *counts.entry(PolicyKey::of(&row.key)).or_default() += 1;
         }
+        let applied = counts.iter().map(|(scope, count)| QueueCount {
+            namespace: scope.namespace.clone(),
+            day: day(self.created_at),
+            kind: scope.kind,
+            figures: DayFigures {
+                applied: count.unsigned_abs(),
+                ..DayFigures::default()
+            },
+        });
+        tx.contests().count(&applied.collect::<Vec<_>>()).await?;
         let writes = ResourceWrites {
             resources: Vec::new(),
             counts,

@@ -1,7 +1,10 @@
 //! One rule for rows of an import that disagree, however far apart they are: the first one of a key counts.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{
+        HashMap,
+        hash_map::{Entry, RandomState},
+    },
     hash::BuildHasher as _,
     num::NonZeroU32,
     sync::Arc,
@@ -11,8 +14,11 @@ use emend_core::ResourceKey;
 
 use super::{Keyed, Row, RowError, Settled};
 
-/// The estimated bytes of what is kept of a key: of a map that grows, the old table and the new one are there at once.
-const KEPT_BYTES: usize = 112;
+/// The most bytes of what is kept of a key, 33 with its place in a map: a map that has just grown is filled to seven sixteenths, and the
+/// one part that grows is there twice.
+const KEPT_BYTES: usize = 80;
+/// Parts of the map. Each grows by itself, so that of only one both the old table and the new one are there.
+const PARTS: usize = 64;
 /// The estimated bytes of what is kept of a text besides itself.
 const TEXT_BYTES: usize = 64;
 /// The most characters of a value in an error.
@@ -22,16 +28,18 @@ const SHOWN_CHARS: usize = 64;
 /// of an import; whoever reads one bounds it by its [bytes](Self::bytes).
 #[derive(Debug)]
 pub struct Said {
-    /// By two hashes of the key.
-    first: HashMap<[u64; 2], First>,
+    /// In the part that the first hash says, by two hashes of the key.
+    first: Vec<HashMap<[u64; 2], First>>,
+    keys: usize,
+    hasher: RandomState,
     texts: Texts,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct First {
     line: i64,
-    /// A hash of the value.
-    value: u64,
+    /// A hash of the value: of four thousand million rows that disagree one is taken for a repeated one.
+    value: u32,
     /// Where the text of the value is, if it was kept.
     text: Option<NonZeroU32>,
 }
@@ -40,7 +48,9 @@ impl Said {
     /// Nothing so far. Of values at most so many bytes are kept; errors about others show one value of the two.
     pub fn new(text_bytes: usize) -> Self {
         Self {
-            first: HashMap::new(),
+            first: (0..PARTS).map(|_| HashMap::new()).collect(),
+            keys: 0,
+            hasher: RandomState::new(),
             texts: Texts {
                 places: HashMap::new(),
                 all: Vec::new(),
@@ -52,7 +62,7 @@ impl Said {
 
     /// The estimated bytes that it takes.
     pub fn bytes(&self) -> usize {
-        self.first.len() * KEPT_BYTES + self.texts.bytes
+        self.keys * KEPT_BYTES + self.texts.bytes
     }
 
     /// Of rows in their order, those that are the first of their key, and what becomes of the others.
@@ -62,9 +72,11 @@ impl Said {
             let contest = row.proposal.key.contest_id();
             // How a phrase is written does not matter, what is learned for it does.
             let value = row.proposal.value.candidate_id(contest);
-            let value = self.first.hasher().hash_one(value);
-            match self.first.entry(self.hashes(&row.proposal.key)) {
+            let value = lower(self.hasher.hash_one(value));
+            let hashes = self.hashes(&row.proposal.key);
+            match self.first[part(hashes)].entry(hashes) {
                 Entry::Vacant(place) => {
+                    self.keys += 1;
                     let text = self.texts.keep(shown(&row));
                     place.insert(First {
                         line: row.line,
@@ -94,8 +106,19 @@ impl Said {
     }
 
     fn hashes(&self, key: &ResourceKey) -> [u64; 2] {
-        [0_u8, 1].map(|number| self.first.hasher().hash_one((number, key)))
+        [0_u8, 1].map(|number| self.hasher.hash_one((number, key)))
     }
+}
+
+/// The part of the map in which a key is.
+fn part([first, _]: [u64; 2]) -> usize {
+    usize::from(first.to_le_bytes()[0]) % PARTS
+}
+
+/// The lower half of a hash.
+fn lower(hash: u64) -> u32 {
+    let [a, b, c, d, ..] = hash.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 /// What distinguishes a row's value from others of its key, shortened.
@@ -172,6 +195,21 @@ mod tests {
             error.description,
             "disagrees with line 2: \"x\" there, \"y\" here"
         );
+    }
+
+    #[test]
+    fn a_million_keys_of_as_many_values_fit_in_what_an_import_may_take_by_default() {
+        const DEFAULT: usize = 128 << 20;
+        const KEYS: usize = 1_000_000;
+        const { assert!(KEYS * KEPT_BYTES + DEFAULT / 8 <= DEFAULT / 4 * 3) };
+        // A place has one byte besides its entry.
+        let place = size_of::<([u64; 2], First)>() + 1;
+        for keys in [KEYS, PARTS * 14_337] {
+            let map: HashMap<[u64; 2], First> = HashMap::with_capacity(keys / PARTS);
+            let places = (map.capacity() * 8 / 7).next_power_of_two();
+            let taken = place * places * (PARTS + 1);
+            assert!(taken <= keys * KEPT_BYTES, "{keys} keys take {taken} bytes");
+        }
     }
 
     #[test]

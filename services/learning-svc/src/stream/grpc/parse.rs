@@ -14,7 +14,10 @@ use emend_wire::{
 };
 use jiff::SignedDuration;
 
-use crate::{nodes::ListNodes, stream::Subscription};
+use crate::{
+    nodes::{ListNodes, NodeFilter},
+    stream::Subscription,
+};
 
 const MAX_NAMESPACES: usize = 1_000;
 const MAX_KINDS: usize = 64;
@@ -147,15 +150,53 @@ pub(super) fn list_nodes(mut request: pb::ListNodesRequest) -> Result<ListNodes,
         ),
         None => Some(DEFAULT_SEEN_WITHIN),
     };
+    let filter = node_filter(&mut request, &mut violations);
     let parsed = (|| {
         Some(ListNodes {
             hash,
             limit: limit?,
             after: after?,
             seen_within: seen_within?,
+            filter: filter?,
         })
     })();
     violations.finish(parsed)
+}
+
+fn node_filter(request: &mut pb::ListNodesRequest, violations: &mut Violations) -> Option<NodeFilter> {
+    let state = pb::NodeState::try_from(request.state);
+    let state = state.map_err(|_| Invalid(format!("must be one of the states, is {}", request.state)));
+    let state = violations.check("state", state);
+    violations.check("zone", bounded_text(&request.zone, 0, 64));
+    let labels = std::mem::take(&mut request.labels);
+    if labels.len() > MAX_LABELS {
+        let count = labels.len();
+        violations.add(
+            "labels",
+            format!("must have at most {MAX_LABELS} entries, has {count}"),
+        );
+    }
+    let labels = labels.into_iter().take(MAX_LABELS).enumerate();
+    let labels = labels
+        .map(|(place, label)| {
+            let (key, value) = match label.split_once('=') {
+                Some((key, value)) => (key, Some(value)),
+                None => (&*label, None),
+            };
+            let field = format!("labels[{place}]");
+            violations.check(
+                &field,
+                bounded_text(key, 1, 63).map_err(|Invalid(why)| Invalid(format!("key {why}"))),
+            );
+            violations.check(&field, bounded_text(value.unwrap_or_default(), 0, 128));
+            (key.to_owned(), value.map(str::to_owned))
+        })
+        .collect();
+    Some(NodeFilter {
+        state: state?,
+        zone: std::mem::take(&mut request.zone),
+        labels,
+    })
 }
 
 fn node(info: &pb::NodeInfo, violations: &mut Violations) -> Option<NodeId> {

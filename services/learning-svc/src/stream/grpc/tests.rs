@@ -268,6 +268,7 @@ async fn a_bad_report_and_a_bad_list_name_every_violated_field() {
             seconds: -1,
             nanos: 0,
         }),
+        ..pb::ListNodesRequest::default()
     };
     assert_eq!(
         violated(&client.list_nodes(bad).await.unwrap_err()),

@@ -1,9 +1,6 @@
 //! Prompts that are being generated.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use emend_base::{Error, Lifecycle, lifecycle::Shutdown};
@@ -14,17 +11,19 @@ use emend_core::{
 };
 use learning_store::{self, contests::CandidateRecord, policies::PolicyKey};
 use tokio::{sync::Notify, task::JoinHandle, time::timeout};
+use tracing::instrument::WithSubscriber as _;
 
 use super::{PATIENCE, TARGET, approve, findings, generate, key, proposed, put, rate, rating, told};
 use crate::{
     capabilities::Capabilities,
     generator::{Generator, GeneratorError, Suggestions},
     ingest::event::{FeedbackChange, IngestEvent},
-    outputs::{metrics::Generation, worker::Failing},
+    outputs::{metrics::Generation, versions::UseVersion, worker::Failing},
     policies::update::PolicyUpdate,
     tests::{
+        logged::Logged,
         on_both_databases,
-        world::{World, apply, candidates, namespace, one, operator},
+        world::{World, apply, candidates, namespace, one, operator, rejection, review},
     },
 };
 
@@ -36,9 +35,11 @@ on_both_databases!(
     a_process_that_ends_gives_up_what_is_generated,
     a_lease_that_expired_is_taken_over,
     where_the_policy_says_so_improvements_come_by_themselves,
+    a_generator_that_refuses_is_left_alone_and_its_reason_logged,
     ratings_that_say_nothing_are_no_failure_and_newer_ones_are_waited_for,
     ratings_are_taken_in_while_the_generator_works,
     a_rating_that_arrives_late_counts_for_the_next_improvement,
+    ratings_count_for_the_current_version_until_another_is,
 );
 
 /// A generator that waits until it is told to go on.
@@ -46,7 +47,14 @@ on_both_databases!(
 pub(super) struct Held {
     pub(super) asked: Notify,
     pub(super) go_on: Notify,
-    pub(super) fails: AtomicBool,
+    /// How it fails, if it does.
+    pub(super) failure: Mutex<Option<GeneratorError>>,
+}
+
+impl Held {
+    fn fails_with(&self, failure: GeneratorError) {
+        *self.failure.lock().unwrap() = Some(failure);
+    }
 }
 
 #[async_trait]
@@ -62,8 +70,8 @@ impl Generator for Held {
     async fn improve(&self, material: &Material) -> Result<Improved, GeneratorError> {
         self.asked.notify_one();
         self.go_on.notified().await;
-        if self.fails.load(Ordering::SeqCst) {
-            return Err(GeneratorError::Unavailable("it is held".into()));
+        if let Some(failure) = self.failure.lock().unwrap().clone() {
+            return Err(failure);
         }
         Ok(Improved {
             text: format!("{} Better.", material.prompt.text()),
@@ -116,6 +124,7 @@ async fn a_prompt_that_changed_meanwhile_ends_the_generation_and_leaves_nothing(
     put(&app, "Summarise briefly.").await;
     generator.go_on.notify_one();
     assert!(matches!(generating.await.unwrap(), Err(Error::Aborted { .. })));
+    rate(world, &app, &["u", "v", "w"], "BAD").await;
     let proposed = generate(&app).await.unwrap();
     assert_eq!(
         proposed.candidate.proposal.map(|kept| (kept.version, kept.base)),
@@ -150,7 +159,7 @@ async fn a_generator_that_fails_leaves_nothing(world: &World) {
     put(&app, "Summarise.").await;
     rate(world, &app, &["x", "y", "z"], "BAD").await;
     let (slow, generator) = held(&app);
-    generator.fails.store(true, Ordering::SeqCst);
+    generator.fails_with(GeneratorError::Unavailable("it is held".into()));
     generator.go_on.notify_one();
     let (reason, message) = told(generate(&slow).await);
     assert_eq!(reason, "GENERATOR_UNAVAILABLE");
@@ -230,7 +239,7 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
     assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 0);
     automatic(&app).await;
     let (failed, generator) = held(&app);
-    generator.fails.store(true, Ordering::SeqCst);
+    generator.fails_with(GeneratorError::Unavailable("it is held".into()));
     generator.go_on.notify_one();
     assert_eq!(failed.outputs.improve_once(&mut failing).await.unwrap(), 0);
     assert_eq!(
@@ -247,6 +256,33 @@ async fn where_the_policy_says_so_improvements_come_by_themselves(world: &World)
         0,
         "one is open"
     );
+}
+
+async fn a_generator_that_refuses_is_left_alone_and_its_reason_logged(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    rate(world, &app, &["x", "y", "z"], "BAD").await;
+    automatic(&app).await;
+    let (refused, generator) = held(&app);
+    generator.fails_with(GeneratorError::Refused("no such model".into()));
+    generator.go_on.notify_one();
+    let (logged, mut failing) = (Logged::default(), Failing::default());
+    for looks in 1..=2 {
+        let look = refused.outputs.improve_once(&mut failing);
+        assert_eq!(look.with_subscriber(logged.clone()).await.unwrap(), 0);
+        // The second look would wait for the generator, which is not told to go on again.
+        assert_eq!(logged.lines().len(), 1, "after {looks} looks");
+    }
+    let line = logged.lines().concat();
+    for part in [
+        "WARN can't generate an improvement; trying again later",
+        "target=SUMMARIZE_DAILY",
+        "the generator refuses the request: no such model",
+        "delay=",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert_eq!(app.outputs.stats(&key()).await.unwrap().hindrance, None);
 }
 
 /// A rating that says only that the output was bad.
@@ -330,12 +366,66 @@ async fn a_rating_that_arrives_late_counts_for_the_next_improvement(world: &Worl
     approve(&app, first).await.unwrap();
     apply(&app, &late).await;
     let stats = app.outputs.stats(&key()).await.unwrap();
-    assert_eq!((stats.since.bad, stats.hindrance), (3, None));
+    assert_eq!((stats.counted.bad, stats.hindrance), (3, None));
     let next = generate(&app).await.unwrap();
     let next = app.outputs.improvement(&next).await.unwrap().unwrap();
     assert_eq!(next.record.counts.bad, 3);
     assert!(next.text.contains("fault of a"), "{}", next.text);
     let stats = app.outputs.stats(&key()).await.unwrap();
-    assert_eq!(stats.since.bad, 0, "what was used counts no more");
+    assert_eq!(stats.since.bad, 0, "nothing came since the newest proposal");
     assert_eq!(findings(world).await, "[]");
+}
+
+async fn ratings_count_for_the_current_version_until_another_is(world: &World) {
+    let app = world.instance().await;
+    put(&app, "Summarise.").await;
+    let first = proposed(world, &app, "a").await;
+    review(&app, first, None, rejection()).await.unwrap();
+    let counted = async || app.outputs.stats(&key()).await.unwrap().counted;
+    assert_eq!(counted().await.bad, 3, "a rejected proposal uses nothing up");
+    automatic(&app).await;
+    let mut failing = Failing::default();
+    assert_eq!(
+        app.outputs.improve_once(&mut failing).await.unwrap(),
+        0,
+        "what was rejected is not proposed again by itself"
+    );
+    rate(world, &app, &["b"], "BAD").await;
+    assert_eq!(app.outputs.improve_once(&mut failing).await.unwrap(), 1);
+    put(&app, "Summarise briefly.").await;
+    let closed = app.outputs.stats(&key()).await.unwrap();
+    assert_eq!((closed.counted.bad, closed.missing), (0, 3), "another version");
+    put_again(&app, 1).await;
+    assert_eq!(counted().await.bad, 4, "all that name the version");
+    let since = [("c", "BAD", "7"), ("d", "GOOD", "7"), ("e", "GOOD", "1")];
+    apply(
+        &app,
+        &since.map(|(output, value, version)| rating(world, output, value, version)),
+    )
+    .await;
+    let stats = app.outputs.stats(&key()).await.unwrap();
+    assert_eq!((stats.current, stats.counted.bad, stats.counted.good), (1, 5, 2));
+    let next = generate(&app).await.unwrap();
+    let next = app.outputs.improvement(&next).await.unwrap().unwrap();
+    assert_eq!((next.record.counts.bad, next.record.counts.good), (5, 2));
+
+    let (all, has_more) = app.outputs.all_stats(&namespace(), "", 20).await.unwrap();
+    let all: Vec<(&str, u64)> = all
+        .iter()
+        .map(|(target, stats)| (&**target, stats.counted.bad))
+        .collect();
+    assert_eq!((all, has_more), (vec![(TARGET, 5)], false));
+    let (none, _) = app.outputs.all_stats(&namespace(), TARGET, 20).await.unwrap();
+    assert!(none.is_empty());
+    assert_eq!(findings(world).await, "[]");
+}
+
+async fn put_again(app: &Capabilities, version: u32) {
+    let wanted = UseVersion {
+        key: key(),
+        version,
+        reason: None,
+        actor: operator(),
+    };
+    app.outputs.use_version(&wanted).await.unwrap();
 }

@@ -12,14 +12,17 @@ use super::{
 };
 use crate::{
     capabilities::Capabilities,
-    decisions::review::{Review, Verdict},
+    decisions::{
+        review::{Review, Verdict},
+        undo::Undo,
+    },
     export_slots::ExportSlots,
     log::revert::Revert,
     outputs::{examples::ExampleFormat, preview::RunSlots, versions::UseVersion},
     resources::write::Put,
     tests::{
         on_both_databases,
-        world::{World, apply, head, namespace, one, operator, review},
+        world::{World, apply, approval, head, namespace, one, operator, rejection, review},
     },
 };
 
@@ -32,7 +35,39 @@ on_both_databases!(
     examples_are_exported_with_a_stable_split,
     an_output_is_exported_once_however_many_rated_it,
     a_preview_shows_both_prompts_on_rated_inputs,
+    a_proposal_is_open_again_after_either_decision_is_undone,
 );
+
+async fn a_proposal_is_open_again_after_either_decision_is_undone(world: &World) {
+    let app = world.instance().await;
+    put(&app, "One.").await;
+    let candidate = proposed(world, &app, "a").await;
+    let undo = Undo {
+        namespace: namespace(),
+        candidate,
+        etag: None,
+        actor: operator(),
+    };
+    review(&app, candidate, None, rejection()).await.unwrap();
+    let open = app
+        .decisions
+        .undo(&undo, &Access::open())
+        .await
+        .unwrap()
+        .candidate;
+    assert_eq!(open.candidate.status, Status::AwaitingReview);
+    assert_eq!(open.candidate.proposal.unwrap().decided_at, None);
+    review(&app, candidate, None, approval()).await.unwrap();
+    assert_ne!(current_of(&app, "production").await, Some(("One.".into(), 1)));
+    let undone = app.decisions.undo(&undo, &Access::open()).await.unwrap();
+    assert_eq!(undone.candidate.candidate.status, Status::AwaitingReview);
+    assert_eq!(current_of(&app, "production").await, Some(("One.".into(), 1)));
+    assert_eq!(findings(world).await, "[]");
+    // It was made for what is current again.
+    review(&app, candidate, None, approval()).await.unwrap();
+    assert_eq!(version(&app).await, Some(2));
+    assert_eq!(findings(world).await, "[]");
+}
 
 async fn use_version(app: &Capabilities, label: &str, version: u32) -> Result<Vec<String>, Error> {
     let wanted = UseVersion {
@@ -254,7 +289,7 @@ async fn statistics_tell_versions_apart_and_say_what_is_missing(world: &World) {
         (stats.hindrance, stats.open),
         (Some("IMPROVEMENT_OPEN"), Some(id))
     );
-    assert_eq!((stats.since.bad, stats.missing), (0, 3));
+    assert_eq!((stats.since.bad, stats.counted.bad, stats.missing), (0, 3, 0));
     assert!(stats.proposed_at.is_some());
 }
 

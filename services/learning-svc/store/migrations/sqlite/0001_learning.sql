@@ -82,6 +82,8 @@ CREATE TABLE contests (
     -- several contests count their versions together, only that of one of them.
     current_version      INTEGER NOT NULL,
     last_version         INTEGER NOT NULL,
+    -- How many decisions it has seen, after which no earlier one can be undone.
+    decisions            INTEGER NOT NULL DEFAULT 0,
     -- By the service's clock.
     created_at           INTEGER NOT NULL
 ) STRICT;
@@ -90,6 +92,8 @@ CREATE TABLE contests (
 CREATE UNIQUE INDEX contests_by_key ON contests (key_hash, contest_id);
 -- Targets for which improvements may be generated without a request: kind 9 is PROMPT.
 CREATE INDEX contests_of_prompts ON contests (namespace, contest) WHERE kind = 9 AND current_version > 0;
+-- What an AI is asked for, as far as it was rated or has a prompt: kind 6 is FEW_SHOT_SET.
+CREATE INDEX contests_of_outputs ON contests (namespace, key) WHERE kind IN (6, 9);
 -- What a user has alone, for its erasure.
 CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
 -- What a changed policy has left to evaluate; asked for all the time, and hardly ever anything.
@@ -159,6 +163,8 @@ CREATE INDEX candidates_by_version ON candidates (contest, proposal_version) WHE
 -- Lists, newest first, by any set of kinds and statuses: the newest of each kind and status, merged. Also what there is of
 -- each kind and status is counted here, not on the table with its values. A vote that changes no status does not touch it.
 CREATE INDEX candidates_listed ON candidates (namespace, kind, status, created_at, candidate_id);
+-- What one reviewer approved, where it takes two.
+CREATE INDEX candidates_approved_once ON candidates (namespace, candidate) WHERE status_reason = 'SECOND_REVIEWER';
 
 -- One correction's support of a candidate; one ballot for each of its effects. Of a voter's ballots in a contest that were not retracted the newest by accept
 -- order is the live vote. A ballot names its candidate by id, because one whose retraction came first has a candidate that
@@ -255,6 +261,15 @@ CREATE TABLE rating_texts (
     issues      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Since when the version of a prompt is current that is: what arrived after it is for the next improvement, whichever version it
+-- says. A row for each contest of a prompt that ever had one.
+CREATE TABLE current_prompts (
+    contest      INTEGER PRIMARY KEY,
+    version      INTEGER NOT NULL,
+    -- The last rating that had arrived.
+    since_rating INTEGER NOT NULL
+) STRICT;
+
 -- Better prompts that were generated, and those that are being generated: of a target, one at a time. Not pruned.
 CREATE TABLE improvements (
     improvement    INTEGER PRIMARY KEY,
@@ -345,6 +360,143 @@ CREATE TABLE transitions (
     policy_version INTEGER NOT NULL,
     PRIMARY KEY (candidate, sequence)
 ) STRICT, WITHOUT ROWID;
+-- What reviewers decided of late.
+CREATE INDEX transitions_by_people ON transitions (made_at) WHERE cause IN (2, 3, 5, 9);
+
+-- The candidates that await review, with what lists of them are ordered by. Apart from candidates, because each vote changes
+-- that: an index there would be written for every vote on whatever gathers votes.
+CREATE TABLE waiting_candidates (
+    candidate    INTEGER PRIMARY KEY,
+    namespace    TEXT NOT NULL,
+    kind         INTEGER NOT NULL,
+    reporters    INTEGER NOT NULL,
+    -- How little its support differs from that of its strongest rival; 1000000000: it has none.
+    controversy  INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    candidate_id BLOB NOT NULL
+) STRICT;
+CREATE INDEX waiting_by_votes ON waiting_candidates (namespace, kind, reporters, candidate_id);
+CREATE INDEX waiting_by_controversy ON waiting_candidates (namespace, kind, controversy, candidate_id);
+CREATE INDEX waiting_by_age ON waiting_candidates (namespace, kind, created_at);
+
+-- The newest approval or rejection of each contest by a person, for as long as it can be undone. A row for each contest; dropped
+-- some minutes later.
+CREATE TABLE undoable_decisions (
+    contest        INTEGER PRIMARY KEY,
+    -- The candidate that was decided on, and the one that was applied or rejected: another one where the value was edited.
+    candidate_id   BLOB NOT NULL,
+    subject_id     BLOB NOT NULL,
+    -- The number of the decision in the contest: it is the last one while the contest has seen no more.
+    number         INTEGER NOT NULL,
+    -- What was before: whether the contest was pinned, how often anything had been proposed in it, and by which policy.
+    pinned         INTEGER NOT NULL,
+    occurrences    INTEGER NOT NULL,
+    policy_version INTEGER NOT NULL,
+    caller         TEXT NOT NULL,
+    on_behalf_of   TEXT NOT NULL,
+    made_at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX undoable_decisions_by_age ON undoable_decisions (made_at);
+
+-- The candidates that such a decision changed, as they were before it.
+CREATE TABLE undoable_changes (
+    contest           INTEGER NOT NULL,
+    candidate_id      BLOB NOT NULL,
+    -- Its status since.
+    status_after      INTEGER NOT NULL,
+    -- 0: the decision created it, and nothing else of it is kept.
+    status            INTEGER NOT NULL,
+    status_reason     TEXT NOT NULL,
+    hold              TEXT NOT NULL,
+    decision_reason   TEXT NOT NULL,
+    -- 0: a person had applied it, or nobody.
+    applied_threshold INTEGER NOT NULL,
+    -- NULL: the same as since.
+    value             BLOB,
+    -- Of a ruling: whether a person had approved it.
+    ruling_approved   INTEGER NOT NULL,
+    -- Of a proposal under review: as in candidates; 0: it is none.
+    proposal_verdict  INTEGER NOT NULL,
+    proposal_decided_at INTEGER NOT NULL,
+    PRIMARY KEY (contest, candidate_id)
+) STRICT, WITHOUT ROWID;
+
+-- Who has a candidate open for review: some thousands of rows at most, dropped once they have expired.
+CREATE TABLE review_leases (
+    candidate_id BLOB PRIMARY KEY,
+    caller       TEXT NOT NULL,
+    on_behalf_of TEXT NOT NULL,
+    expires_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX review_leases_by_expiry ON review_leases (expires_at);
+
+-- What reviewers write about candidates for each other: questions for a second opinion, answers and other comments.
+CREATE TABLE review_comments (
+    number       INTEGER PRIMARY KEY AUTOINCREMENT,
+    candidate    INTEGER NOT NULL,
+    -- That of its contest, repeated for lists.
+    namespace    TEXT NOT NULL,
+    caller       TEXT NOT NULL,
+    on_behalf_of TEXT NOT NULL,
+    comment      TEXT NOT NULL,
+    -- 1: it asks for a second opinion, of whom (empty: of anybody else), and whether nobody has answered.
+    asks         INTEGER NOT NULL,
+    asked        TEXT NOT NULL,
+    is_open      INTEGER NOT NULL,
+    written_at   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX review_comments_of_candidate ON review_comments (candidate, number);
+-- What a reviewer wrote of late.
+CREATE INDEX review_comments_by_time ON review_comments (namespace, written_at);
+CREATE INDEX review_comments_open ON review_comments (namespace, candidate) WHERE is_open = 1;
+
+-- How much happened in the review queue: corrections received, and candidates applied, rejected and withdrawn. A row for each
+-- unit of work, kind and UTC day (in days since 1970), because one row for all would hold up whoever decides at the same time.
+-- Soon added to queue_days.
+CREATE TABLE queue_counts (
+    number    INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    day       INTEGER NOT NULL,
+    kind      INTEGER NOT NULL,
+    received  INTEGER NOT NULL,
+    applied   INTEGER NOT NULL,
+    rejected  INTEGER NOT NULL,
+    withdrawn INTEGER NOT NULL
+) STRICT;
+CREATE INDEX queue_counts_by_day ON queue_counts (namespace, day);
+
+-- The same, added up. Dropped after some months.
+CREATE TABLE queue_days (
+    namespace TEXT NOT NULL,
+    day       INTEGER NOT NULL,
+    kind      INTEGER NOT NULL,
+    received  INTEGER NOT NULL,
+    applied   INTEGER NOT NULL,
+    rejected  INTEGER NOT NULL,
+    withdrawn INTEGER NOT NULL,
+    PRIMARY KEY (namespace, day, kind)
+) STRICT, WITHOUT ROWID;
+
+-- What changes in the review queue, for those who watch it; dropped some minutes later. Written with what it tells.
+CREATE TABLE queue_changes (
+    change       INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- The transaction that wrote it. Changes are read in the order of transactions once no older one is running; there is only
+    -- one at a time on SQLite.
+    xact         INTEGER NOT NULL DEFAULT 0,
+    candidate_id BLOB NOT NULL,
+    contest      INTEGER NOT NULL,
+    -- 0: it was created.
+    from_status  INTEGER NOT NULL,
+    -- 0: only who has it open, or what reviewers wrote about it, changed.
+    to_status    INTEGER NOT NULL,
+    caller       TEXT NOT NULL,
+    on_behalf_of TEXT NOT NULL,
+    -- 0: no resource changed.
+    revision     INTEGER NOT NULL,
+    made_at      INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER))
+) STRICT;
+CREATE INDEX queue_changes_in_order ON queue_changes (xact, change);
+CREATE INDEX queue_changes_by_age ON queue_changes (made_at);
 
 -- What applies now.
 CREATE TABLE resources (
@@ -440,6 +592,8 @@ CREATE TABLE policies (
     -- How many bad ratings an improvement of a prompt needs, and whether one is generated without a request.
     review_min_bad       INTEGER NOT NULL,
     review_automatic     INTEGER NOT NULL,
+    -- How many reviewers have to approve what a person applies, 1 or 2.
+    reviewers_needed     INTEGER NOT NULL,
     -- Corrections put nothing into force.
     frozen               INTEGER NOT NULL,
     caller               TEXT NOT NULL,

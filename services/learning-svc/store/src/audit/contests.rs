@@ -625,6 +625,11 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
     findings.add(RESOURCE_APPLIED, format_args!("contest {}", contest.name), wrong);
 }
 
+/// Why the resource changed last.
+fn logged_cause(contest: &Contest) -> Option<i32> {
+    contest.logged.as_ref()?.cause
+}
+
 /// What a person set must be pinned, and so must be what a revert left empty; what votes set must not.
 fn check_pinned(contest: &Contest, findings: &mut Findings) {
     let id = &contest.name;
@@ -634,12 +639,11 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
         // Nothing else decides there.
         _ if contest.is_by_review() => false,
         Some(applied) => applied.ruling.is_none() && applied.applied_threshold.is_none(),
+        // What was before the decision that was undone is not known here.
+        None if logged_cause(contest) == Some(Cause::Undo.number()) => row.pinned != 0,
         // Rulings pin nothing.
         None if contest.is_by_rulings() => false,
-        None => contest
-            .logged
-            .as_ref()
-            .is_some_and(|logged| logged.cause == Some(Cause::Revert.number())),
+        None => logged_cause(contest) == Some(Cause::Revert.number()),
     };
     if (row.pinned != 0) != by_a_person {
         findings.add(

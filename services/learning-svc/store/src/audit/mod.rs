@@ -9,6 +9,7 @@ mod contests;
 mod entry;
 mod evidence;
 mod log;
+mod queue;
 pub(crate) mod stored;
 
 use std::collections::{BTreeMap, HashMap};
@@ -64,6 +65,10 @@ emend_store::checks! {
     PROPOSAL_VERDICT: "What was decided about a proposal goes with its status, and has a time exactly if a person approved or rejected it.";
     IMPROVEMENT: "What is kept of a generated prompt belongs to a candidate made for the version that it names, and to as many ratings as it says; each generated prompt has it.";
     SUGGESTION: "What is kept of a suggestion belongs to a candidate for the profile's field that it is about, and each candidate of a profile that was generated has it.";
+    QUEUE_WAITING: "The review queue lists the candidates that await review and no others, each with the figures by which it is ordered.";
+    QUEUE_LEASE: "Nobody has a candidate of the review queue open for longer than a lease lasts.";
+    QUEUE_DAY: "What is counted of a day of the review queue is no less than what its candidates' histories say of it.";
+    QUEUE_CHANGE: "A change that is told to those who watch the review queue is of a contest that exists, between statuses that there are.";
     EVIDENCE_RULING: "What people say of a claim or edge in the evidence graph is what is in force in its contest, and since when and by which feedback; the graph has everything that is ruled about.";
     EVIDENCE_DERIVED: "The relation and weights of an edge follow from what the backend, its model and people say, and whether a claim is rejected from its ruling and its dangerous patterns.";
     EVIDENCE_EDGE: "What rows of the evidence graph name exists, an edge's page and host are those of its source, and a claim's host is that of its page.";
@@ -165,6 +170,7 @@ impl Audit {
         }
         log::check(&mut *self.reading, &mut figures, findings, watch).await?;
         contests::check(&mut *self.reading, &policies, &mut figures, findings, watch).await?;
+        queue::check(&mut *self.reading, findings).await?;
         evidence::check(&mut *self.reading, findings, watch).await?;
         Ok(figures)
     }

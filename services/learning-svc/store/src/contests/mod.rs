@@ -15,6 +15,12 @@ pub(crate) mod lists_sql;
 mod records;
 pub(crate) mod rows;
 pub(crate) mod sql;
+#[cfg(test)]
+mod undo_contract;
+mod undo_sql;
+#[cfg(test)]
+mod waiting_contract;
+mod waiting_sql;
 mod writes;
 
 use std::collections::HashMap;
@@ -24,12 +30,15 @@ use emend_core::{
     Ballot, Candidate, CandidateId, ContestId, FeedbackId, Key, Kind, Namespace, ResourceKey, Status, UserId,
 };
 use emend_store::{CorruptRow, StoreError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 pub use self::{records::*, writes::*};
-use crate::policies::PolicyKey;
+use crate::{policies::PolicyKey, queue::QueueCount};
 
 type Result<T> = std::result::Result<T, StoreError>;
+
+/// For how long a person's decision can be undone, by the database's clock.
+pub const UNDO_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Contests in a unit of work.
 #[async_trait]
@@ -73,6 +82,19 @@ pub trait ContestRepository: Send {
         candidates: &[CandidateWrite],
         transitions: &[(ContestId, TransitionWrite)],
     ) -> Result<()>;
+
+    /// Notes how much happened in the review queue.
+    async fn count(&mut self, counts: &[QueueCount]) -> Result<()>;
+
+    /// Keeps what it takes to undo the newest approval or rejection in a contest, in place of an earlier one's. The candidates
+    /// that it names are written.
+    async fn save_undoable(&mut self, record: &UndoableRecord) -> Result<()>;
+
+    /// What it takes to undo the newest approval or rejection in a locked contest, if it is still kept.
+    async fn undoable(&mut self, contest: ContestId) -> Result<Option<UndoableRecord>>;
+
+    /// Keeps it no longer.
+    async fn forget_undoable(&mut self, contest: ContestId) -> Result<()>;
 }
 
 /// The place of a contest among those to re-evaluate: for the store alone to read.
@@ -104,23 +126,105 @@ pub struct CandidateFilter {
     pub keys: Vec<Key>,
     /// Only what is this user's own.
     pub user: Option<UserId>,
+    /// Only what reviewers did something about.
+    pub reviewed: Involvement,
 }
 
-/// A position in the list of candidates, newest first.
+/// What reviewers did about the candidates to list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Involvement {
+    /// Somebody was asked about them, and has not answered.
+    pub asked: Option<Asked>,
+    /// This reviewer decided them since then and nobody changed them since, approved them as the first of two, or wrote about
+    /// them.
+    pub decided: Option<(String, Timestamp)>,
+    /// One of them approved them, where it takes two.
+    pub approved_once: bool,
+}
+
+impl Involvement {
+    /// Whether any will do.
+    pub fn is_any(&self) -> bool {
+        self.asked.is_none() && self.decided.is_none() && !self.approved_once
+    }
+}
+
+/// Who was asked for a second opinion, and by whom; empty: anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// Others asked this reviewer, or nobody in particular.
+    pub of: String,
+    /// This reviewer asked.
+    pub by: String,
+}
+
+/// In which order candidates are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CandidateOrder {
+    /// By when they were first proposed, the newest first.
+    #[default]
+    NewestFirst,
+    /// By when they were first proposed, the oldest first.
+    OldestFirst,
+    /// By how many voters support them, most first; only of what awaits review.
+    MostVotes,
+    /// By how little their support differs from that of their strongest rival, least first, and those without a rival last; only of
+    /// what awaits review.
+    MostControversial,
+}
+
+/// How candidates are listed: in which order, and of which time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// The order.
+    pub order: CandidateOrder,
+    /// Only those first proposed then or later.
+    pub created_after: Option<Timestamp>,
+    /// Only those first proposed before then.
+    pub created_before: Option<Timestamp>,
+}
+
+/// The controversy of a candidate that has no rival.
+pub(crate) const UNRIVALLED: i64 = 1_000_000_000;
+
+/// How little a candidate's support differs from that of its strongest rival.
+pub(crate) fn controversy(candidate: &Candidate) -> i64 {
+    let is_by_votes = candidate.ruling.is_none() && candidate.proposal.is_none();
+    let reporters = i64::try_from(candidate.reporters).unwrap_or(i64::MAX);
+    if is_by_votes && candidate.net < reporters {
+        candidate.net.saturating_abs().min(UNRIVALLED - 1)
+    } else {
+        UNRIVALLED
+    }
+}
+
+/// A position in a list of candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CandidatePosition {
-    /// Creation time, in microseconds since 1970.
-    pub created_at: i64,
-    /// Breaks ties between candidates created at the same instant.
+    /// The figure by which the list is ordered: the creation time in microseconds since 1970, the voters, or the controversy.
+    pub place: i64,
+    /// Breaks ties between candidates with the same figure.
     pub id: CandidateId,
 }
 
 impl CandidatePosition {
-    /// The position of a candidate.
+    /// The position of a candidate by its age.
     pub fn of(record: &CandidateRecord) -> Self {
+        Self::by(CandidateOrder::NewestFirst, record)
+    }
+
+    /// The position of a candidate in that order.
+    pub fn by(order: CandidateOrder, record: &CandidateRecord) -> Self {
+        let candidate = &record.candidate;
         Self {
-            created_at: record.kept.created_at.as_microsecond(),
-            id: record.candidate.id,
+            place: match order {
+                CandidateOrder::NewestFirst | CandidateOrder::OldestFirst => {
+                    record.kept.created_at.as_microsecond()
+                }
+                CandidateOrder::MostVotes => i64::try_from(candidate.reporters).unwrap_or(i64::MAX),
+                CandidateOrder::MostControversial => controversy(candidate),
+            },
+            id: candidate.id,
         }
     }
 }
@@ -131,10 +235,11 @@ pub trait ContestStore: Send + Sync {
     /// One candidate.
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>>;
 
-    /// Candidates after `after`, newest first, at most `limit`.
+    /// Candidates after `after`, at most `limit`. Orders other than by age list only what awaits review.
     async fn list_candidates(
         &self,
         filter: &CandidateFilter,
+        listing: &Listing,
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<CandidateRecord>>;
@@ -160,6 +265,13 @@ pub trait ContestStore: Send + Sync {
     /// Pending contests last evaluated by an older version than the one in force: in an order that does not change, after
     /// `after`, at most `limit`. One that can't be read keeps no other from being returned.
     async fn contests_to_reevaluate(&self, after: Option<Place>, limit: u32) -> Result<Vec<ToReevaluate>>;
+
+    /// Keeps no longer what it takes to undo decisions that are older than this, by the database's clock. Returns how many
+    /// those were.
+    async fn forget_undoable_after(&self, age: SignedDuration) -> Result<u64>;
+
+    /// How many candidates of each kind await review in a namespace, and since when the oldest was proposed.
+    async fn waiting(&self, namespace: &Namespace) -> Result<Vec<(Kind, u64, Timestamp)>>;
 
     /// How many candidates there are of each kind and status that has any.
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>>;

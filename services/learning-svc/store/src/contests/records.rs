@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, ContestState, FeedbackId, ResourceKey,
-    Target, contest::Versions,
+    Target, UndoableDecision, contest::Versions,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -28,6 +28,8 @@ pub struct LockedContest {
     pub target: Target,
     /// The numbers of versions, where the kind is decided by review.
     pub versions: Versions,
+    /// How many decisions it has seen.
+    pub decisions: u64,
     /// The database's time when it was locked.
     pub locked_at: Timestamp,
     /// Whether its row is there; if not, it is written with the votes.
@@ -44,6 +46,7 @@ impl LockedContest {
             pending: false,
             target: Target::at_first(key.kind),
             versions: Versions::default(),
+            decisions: 0,
             locked_at,
             is_stored,
             key,
@@ -90,6 +93,19 @@ pub struct CandidateRecord {
     pub contest_pinned: bool,
     /// What else is stored of it.
     pub kept: KeptCandidate,
+}
+
+/// The newest approval or rejection in a contest, and what it takes to undo it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoableRecord {
+    /// The contest.
+    pub contest: ContestId,
+    /// What it changed.
+    pub decision: UndoableDecision,
+    /// Who decided.
+    pub actor: Actor,
+    /// When, by the database's clock.
+    pub made_at: Timestamp,
 }
 
 /// A stored ballot.

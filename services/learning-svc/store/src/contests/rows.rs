@@ -31,6 +31,7 @@ pub(crate) struct ContestRow {
     pub target_known: i32,
     pub current_version: i32,
     pub last_version: i32,
+    pub decisions: i64,
     pub locked_at: i64,
 }
 
@@ -55,6 +56,7 @@ impl ContestRow {
                 current: at.number("current_version", self.current_version)?,
                 last: at.number("last_version", self.last_version)?,
             },
+            decisions: self.decisions.unsigned_abs(),
             locked_at: at.time("locked_at", self.locked_at)?,
             is_stored: true,
         })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, ResourceKey, Status, key_hash,
+    AcceptOrder, Ballot, Candidate, CandidateId, ContestId, ContestState, Kind, ResourceKey, Status, key_hash,
 };
 use emend_store::sql::Statement;
 use emend_store::{CorruptRow, StoreError};
@@ -13,6 +13,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::contests::lists_sql::push_numbers;
+use crate::contests::undo_sql;
+use crate::contests::waiting_sql;
 use crate::database::bytes;
 use crate::database::locks_rows;
 use crate::database::push_candidates;
@@ -24,10 +26,11 @@ use crate::{
     codes, conflict,
     contests::{
         CandidateWrite, ContestRepository, ContestWrite, KeptCandidate, LockedContest, Named, StoredContest,
-        TransitionWrite, VoteWrites,
+        TransitionWrite, UndoableRecord, VoteWrites,
         rows::{BallotRow, CandidateRow, ContestRow, ResourceRow},
     },
     integers::{saturated, small},
+    queue::{self, QueueCount},
     rows::{KeyRow, optional_id},
 };
 
@@ -59,7 +62,7 @@ impl ContestRepository for Work {
         for keys in batches(&asked) {
             let mut query = Statement::new(
                 "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-                 policy_version, pending, target_known, current_version, last_version, (SELECT now FROM database_clock) AS locked_at FROM contests \
+                 policy_version, pending, target_known, current_version, last_version, decisions, (SELECT now FROM database_clock) AS locked_at FROM contests \
                  WHERE ",
             );
             push_contests(&mut query, keys.iter().map(|key| key.contest_id()));
@@ -224,7 +227,25 @@ impl ContestRepository for Work {
         transitions: &[(ContestId, TransitionWrite)],
     ) -> Result<()> {
         save_candidates(self, candidates).await?;
-        save_transitions(self, transitions).await
+        waiting_sql::save(self, candidates, transitions).await?;
+        save_transitions(self, transitions).await?;
+        queue::changes_sql::note(self, transitions).await
+    }
+
+    async fn count(&mut self, counts: &[QueueCount]) -> Result<()> {
+        queue::days_sql::note(self, counts).await
+    }
+
+    async fn save_undoable(&mut self, record: &UndoableRecord) -> Result<()> {
+        undo_sql::save(self, record).await
+    }
+
+    async fn undoable(&mut self, contest: ContestId) -> Result<Option<UndoableRecord>> {
+        undo_sql::read(self, contest).await
+    }
+
+    async fn forget_undoable(&mut self, contest: ContestId) -> Result<()> {
+        undo_sql::forget(self, contest).await
     }
 }
 
@@ -288,6 +309,7 @@ fn empty(row: LockedContest) -> StoredContest {
     state.pinned = row.pinned;
     state.target = row.target;
     state.versions = row.versions;
+    state.decisions = row.decisions;
     state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
     StoredContest {
         row,
@@ -316,7 +338,7 @@ async fn insert_contests(work: &mut Work, new: &[(&ContestWrite, Timestamp)]) ->
 pub(crate) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> Statement {
     let mut query = Statement::new(
         "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
-         highest_accept_order, policy_version, pending, target_known, current_version, last_version, created_at) ",
+         highest_accept_order, policy_version, pending, target_known, current_version, last_version, decisions, created_at) ",
     );
     query.push_values(new, |mut row, (contest, created_at)| {
         let key = &contest.key;
@@ -334,6 +356,7 @@ pub(crate) fn insertion(new: &[(&ContestWrite, Timestamp)]) -> Statement {
             .push_bind(contest.target.number())
             .push_bind(small(contest.versions.current))
             .push_bind(small(contest.versions.last))
+            .push_bind(saturated(contest.decisions))
             .push_bind(created_at.as_microsecond());
     });
     query.push(" ON CONFLICT DO NOTHING RETURNING contest_id, contest");
@@ -377,7 +400,7 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
         let query = work.write(
             "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
              policy_version = written.column4, pending = written.column5, target_known = written.column6, \
-             current_version = written.column7, last_version = written.column8 FROM (",
+             current_version = written.column7, last_version = written.column8, decisions = written.column9 FROM (",
         );
         query.push_values(rows, |mut row, (key, contest)| {
             row.push_bind(key)
@@ -387,14 +410,39 @@ async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
                 .push_bind(i32::from(contest.pending))
                 .push_bind(contest.target.number())
                 .push_bind(small(contest.versions.current))
-                .push_bind(small(contest.versions.last));
+                .push_bind(small(contest.versions.last))
+                .push_bind(saturated(contest.decisions));
         });
         query.push(") AS written WHERE contests.contest = written.column1");
         work.written().await?;
     }
     // From here on there is more of them than what this unit of work knows by itself.
     work.keys.new.clear();
+    let prompts = writes
+        .contests
+        .iter()
+        .filter(|contest| contest.key.kind == Kind::Prompt);
+    let prompts: Vec<i64> = prompts
+        .map(|contest| work.keys.contest(contest.key.contest_id()))
+        .collect::<Result<_>>()?;
+    for prompts in batches(&prompts) {
+        work.run(since_now(prompts)).await?;
+    }
     Ok(())
+}
+
+/// Notes of prompts whose current version is another one than before which rating arrived last.
+pub(crate) fn since_now(contests: &[i64]) -> Statement {
+    let mut query = Statement::new(
+        "INSERT INTO current_prompts (contest, version, since_rating) SELECT contest, current_version, \
+         COALESCE((SELECT max(rating) FROM ratings), 0) FROM contests WHERE current_version > 0 AND contest IN ",
+    );
+    query.push_list(contests.iter().copied());
+    query.push(
+        " ON CONFLICT (contest) DO UPDATE SET version = excluded.version, since_rating = excluded.since_rating \
+         WHERE current_prompts.version <> excluded.version",
+    );
+    query
 }
 
 async fn save_ballots(work: &mut Work, writes: &VoteWrites) -> Result<()> {

@@ -73,6 +73,8 @@ pub struct ContestWrite {
     pub target: Target,
     /// The numbers of versions, where the kind is decided by review.
     pub versions: Versions,
+    /// How many decisions it has seen.
+    pub decisions: u64,
 }
 
 impl ContestWrite {
@@ -85,6 +87,7 @@ impl ContestWrite {
             pending: false,
             target: Target::at_first(key.kind),
             versions: Versions::default(),
+            decisions: 0,
             key,
         }
     }

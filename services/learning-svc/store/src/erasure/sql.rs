@@ -100,10 +100,14 @@ impl Erasures for Work {
             query.push(" ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision");
             self.transaction().await?.execute(query).await?;
             for erase in [
+                "DELETE FROM waiting_candidates WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
+                "DELETE FROM review_comments WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM suggestions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM transitions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
                 "DELETE FROM ballot_details WHERE feedback_id IN (SELECT feedback_id FROM ballots WHERE contest IN ",
                 "DELETE FROM ballots WHERE (contest IN ",
+                "DELETE FROM undoable_changes WHERE (contest IN ",
+                "DELETE FROM undoable_decisions WHERE (contest IN ",
                 "DELETE FROM candidates WHERE (contest IN ",
                 // The row itself stays for the log, and for the user, who may come back.
                 "UPDATE contests SET pinned = 0, pending = 0, policy_version = 0 WHERE (contest IN ",
@@ -153,6 +157,10 @@ impl SqlStore {
                 .bind(expired.pseudonym.as_str())
                 .bind(user.as_ref().map_or("", UserId::as_str)),
             )
+            .await?;
+        // What pages were told of it is read for some minutes only, and by nobody who needs this.
+        transaction
+            .execute(Statement::new("DELETE FROM queue_changes WHERE contest = $1").bind(contest))
             .await?;
         // Who is erased may come back, so only what is as old as the erasure is forgotten.
         transaction

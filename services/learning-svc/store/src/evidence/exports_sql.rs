@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{
-    Namespace,
-    evidence::{Combining, EvidenceId},
-};
+use emend_core::{Namespace, evidence::EvidenceId};
 use emend_store::StoreError;
 use emend_store::sql::{Row, Statement, Transaction};
 
@@ -21,7 +18,7 @@ use crate::evidence::reads_sql::task_of;
 use crate::{
     batches::batches,
     evidence::{
-        EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey,
+        EdgePosition, ExportRead, Line, Part, ReviewFilter, SampleRecord, TaskKey, Weighing,
         listing_rows::{FragmentRow, PageRow, SampleRow},
     },
 };
@@ -74,7 +71,7 @@ impl ExportRead for Exporting {
         part: Part,
         task: TaskKey,
         keys: &[i64],
-        combining: Combining,
+        weighing: Weighing,
     ) -> Result<Vec<Line>> {
         let mut lines = Vec::with_capacity(keys.len());
         for keys in batches(keys) {
@@ -90,7 +87,7 @@ impl ExportRead for Exporting {
                     }
                 }
                 Part::Claims => {
-                    let claims = claim_records(self, exported_claims(task.space, keys), combining).await?;
+                    let claims = claim_records(self, exported_claims(task.space, keys), weighing).await?;
                     lines.extend(claims.into_iter().map(|(_, claim)| Line::Claim(Box::new(claim))));
                 }
                 Part::Edges => {

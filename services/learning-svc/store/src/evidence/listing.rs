@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use emend_core::{
     Caller, Key, Kind, Namespace, ResourceKey, Revision,
-    evidence::{Combining, EdgeRelation, EvidenceId},
+    evidence::{EdgeRelation, EvidenceId},
 };
 use emend_store::StoreError;
 use jiff::Timestamp;
 
-use super::{ClaimRecord, EdgePosition, EdgeRecord, EvidenceAction, HostRecord};
+use super::{ClaimRecord, EdgePosition, EdgeRecord, EvidenceAction, HostRecord, Weighing};
 use crate::{
     actor::Actor,
     evidence::graph::{Element, Fragment},
@@ -220,7 +220,7 @@ pub trait ExportRead: Send {
         part: Part,
         task: TaskKey,
         keys: &[i64],
-        combining: Combining,
+        weighing: Weighing,
     ) -> Result<Vec<Line>>;
 
     /// Corrected edges after a position, by when their reviews were accepted, at most `limit`.

@@ -155,7 +155,7 @@ pub trait EvidenceStore: DerivationStore + DomainDecisions + EvidenceReads + Sen
         &self,
         namespace: &Namespace,
         claim: &EvidenceId,
-        combining: Combining,
+        weighing: Weighing,
     ) -> Result<Option<ClaimRecord>>;
 
     /// Claims after the one with the key `after`, at most `limit`, with their keys: of a task or status in the order in which they were

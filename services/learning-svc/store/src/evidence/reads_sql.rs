@@ -17,7 +17,7 @@ use crate::{
     database::bytes,
     evidence::{
         ClaimFilter, ClaimRecord, DeletionBatch, EdgeFilter, EdgeOrder, EdgePosition, EdgeRecord,
-        EvidenceStore, KnownPage,
+        EvidenceStore, KnownPage, Readings, Weighing,
         deletes_sql::next_to_delete,
         graph::Deletion,
         identities_sql,
@@ -98,13 +98,13 @@ impl EvidenceStore for SqlStore {
         &self,
         namespace: &Namespace,
         claim: &EvidenceId,
-        combining: Combining,
+        weighing: Weighing,
     ) -> Result<Option<ClaimRecord>> {
         let Some(space) = space_of(&mut &*self, namespace).await? else {
             return Ok(None);
         };
         let query = named_claim(space, claim);
-        let mut found = claim_records(&mut &*self, query, combining).await?;
+        let mut found = claim_records(&mut &*self, query, weighing).await?;
         Ok(found.pop().map(|(_, record)| record))
     }
 
@@ -121,7 +121,7 @@ impl EvidenceStore for SqlStore {
         let Some(query) = self.listed_claims(space, filter, after, limit).await? else {
             return Ok(Vec::new());
         };
-        claim_records(&mut &*self, query, combining).await
+        claim_records(&mut &*self, query, combining.into()).await
     }
 
     async fn edges(
@@ -276,15 +276,17 @@ pub(crate) async fn task_of(reading: &mut impl Rows, space: i64, task: &Evidence
 pub(crate) async fn claim_records(
     reading: &mut impl Rows,
     query: Statement,
-    combining: Combining,
+    weighing: Weighing,
 ) -> Result<Vec<(i64, ClaimRecord)>> {
     let rows: Vec<ClaimRow> = reading.rows(query).await?;
     let keys: Vec<i64> = rows.iter().map(|row| row.claim).collect();
-    let mut sums: HashMap<i64, Evidence> = HashMap::new();
+    let mut sums: HashMap<(i64, Combining), Evidence> = HashMap::new();
     let mut sources: HashMap<i64, i64> = HashMap::new();
     for keys in batches(&keys) {
-        for row in reading.rows::<SumRow>(summed(keys, combining)).await? {
-            row.add_to(sums.entry(row.claim).or_default())?;
+        for &combining in weighing.ways() {
+            for row in reading.rows::<SumRow>(summed(keys, combining)).await? {
+                row.add_to(sums.entry((row.claim, combining)).or_default())?;
+            }
         }
         for (claim, count) in reading.rows::<(i64, i64)>(independent(keys)).await? {
             sources.insert(claim, count);
@@ -293,8 +295,13 @@ pub(crate) async fn claim_records(
     rows.into_iter()
         .map(|row| {
             let key = row.claim;
-            let evidence = sums.remove(&key).unwrap_or_default();
-            Ok((key, row.parse(evidence, sources.get(&key).copied().unwrap_or(0))?))
+            let sum = |combining| sums.get(&(key, combining)).copied().unwrap_or_default();
+            let readings = weighing.both.then(|| Readings {
+                count_all: sum(Combining::CountAll),
+                one_per_source: sum(Combining::OnePerSource),
+            });
+            let sources = sources.get(&key).copied().unwrap_or(0);
+            Ok((key, row.parse(sum(weighing.combining), readings, sources)?))
         })
         .collect()
 }

@@ -3,7 +3,8 @@
 use emend_core::{
     AcceptOrder, CandidateId, FeedbackId, Namespace, ResourceKey, Revision,
     evidence::{
-        ClaimStatus, EdgeLabels, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel, Weight, WorkId,
+        ClaimStatus, Combining, EdgeLabels, EdgeRelation, Evidence, EvidenceId, NodeRef, TrustLevel, Weight,
+        WorkId,
     },
 };
 use jiff::Timestamp;
@@ -44,11 +45,13 @@ pub enum EvidenceAction {
     Replaced,
     /// A page, fragment, claim or edge was deleted.
     Deleted,
+    /// A person's approval or rejection was undone.
+    Undone,
 }
 
 impl EvidenceAction {
     /// All actions.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Corrected,
         Self::Retracted,
         Self::Approved,
@@ -58,6 +61,7 @@ impl EvidenceAction {
         Self::Arrived,
         Self::Replaced,
         Self::Deleted,
+        Self::Undone,
     ];
 
     /// The number on the wire and in databases.
@@ -72,6 +76,7 @@ impl EvidenceAction {
             Self::Arrived => 7,
             Self::Replaced => 8,
             Self::Deleted => 9,
+            Self::Undone => 10,
         }
     }
 
@@ -125,6 +130,44 @@ pub struct ClaimFilter {
     pub adopted: Option<bool>,
 }
 
+/// What the edges of a claim come to in each reading.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Readings {
+    /// Each edge weighs.
+    pub count_all: Evidence,
+    /// The strongest edge of each relation of each source weighs.
+    pub one_per_source: Evidence,
+}
+
+/// In which readings claims are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weighing {
+    /// The one that the policy names.
+    pub combining: Combining,
+    /// Whether [`ClaimRecord::readings`] is filled.
+    pub both: bool,
+}
+
+impl Weighing {
+    /// The readings to compute.
+    pub(crate) fn ways(&self) -> &[Combining] {
+        if self.both {
+            &Combining::ALL
+        } else {
+            std::slice::from_ref(&self.combining)
+        }
+    }
+}
+
+impl From<Combining> for Weighing {
+    fn from(combining: Combining) -> Self {
+        Self {
+            combining,
+            both: false,
+        }
+    }
+}
+
 /// A claim with what its edges come to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimRecord {
@@ -146,8 +189,10 @@ pub struct ClaimRecord {
     pub ruled: i32,
     /// Where it stands.
     pub status: ClaimStatus,
-    /// Its edges.
+    /// Its edges, as the policy combines them.
     pub evidence: Evidence,
+    /// Its edges in both readings, if they were asked for.
+    pub readings: Option<Readings>,
     /// How many independent sources support it.
     pub independent_sources: u64,
     /// When it was first upserted.

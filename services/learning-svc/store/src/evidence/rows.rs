@@ -10,7 +10,7 @@ use emend_core::{
 use emend_store::StoreError;
 use sqlx_macros::FromRow;
 
-use super::{ClaimRecord, EdgeRecord, HostRecord, StaleClaim, StaleDomain, StoredNamespacePolicy};
+use super::{ClaimRecord, EdgeRecord, HostRecord, Readings, StaleClaim, StaleDomain, StoredNamespacePolicy};
 use crate::rows::At;
 
 /// A host's name with its labels in reverse, so that all names below one are together; and back again.
@@ -294,6 +294,7 @@ impl ClaimRow {
     pub(crate) fn parse(
         self,
         evidence: Evidence,
+        readings: Option<Readings>,
         independent_sources: i64,
     ) -> Result<ClaimRecord, StoreError> {
         let at = At {
@@ -318,6 +319,7 @@ impl ClaimRow {
             // By the sources that are shown beside it: what is stored of a claim that is to be verified anew may be older.
             status: facts.status(),
             evidence,
+            readings,
             independent_sources,
             created_at: at.time("created_at", self.created_at)?,
             updated_at: at.time("updated_at", self.updated_at)?,

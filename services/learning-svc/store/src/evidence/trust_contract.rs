@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     Store as _, begin_installation,
-    contests::{CandidateFilter, CandidatePosition, fixtures, lists_sql::listed},
+    contests::{CandidateFilter, CandidatePosition, Listing, fixtures, lists_sql::listed},
     evidence::{
         levels_sql::of_patterns,
         trust_sql::{count_supported, decisions, in_force_by_file, rulings_before},
@@ -52,23 +52,24 @@ async fn decisions_about_domains_are_found_by_indexes(database: TestDatabase) {
     tx.commit().await.unwrap();
     let id = CandidateId(Uuid::from_u128(1));
     let filter = |keys| CandidateFilter {
+        reviewed: crate::contests::Involvement::default(),
         user: None,
         namespace: namespace.clone(),
         kinds: vec![Kind::DomainRule],
         statuses: vec![Status::Applied, Status::Superseded],
         keys,
     };
-    let after = CandidatePosition { created_at: 7, id };
+    let after = CandidatePosition { place: 7, id };
     let pattern = Key::parse(Kind::DomainRule.rules().key, "example.org").unwrap();
     for (name, query, index) in [
         (
             "newest first",
-            listed(&filter(Vec::new()), Some(after), 1_000),
+            listed(&filter(Vec::new()), &Listing::default(), Some(after), 1_000),
             "candidates_listed",
         ),
         (
             "of a pattern",
-            listed(&filter(vec![pattern]), None, 1_000),
+            listed(&filter(vec![pattern]), &Listing::default(), None, 1_000),
             "contests_by_key",
         ),
         // All that is stored here: PostgreSQL may join by keys instead.

@@ -82,7 +82,9 @@ impl SqlStore {
     ) -> Result<Vec<(i64, ChangeRecord)>> {
         let mut query = Statement::new(
             "SELECT h.revision, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, \
-             h.value_checksum, h.before_value, k.candidate_id, h.feedback_id, h.policy_version \
+             h.value_checksum, h.before_value, k.candidate_id, h.feedback_id, h.policy_version, \
+             CASE WHEN EXISTS (SELECT 1 FROM changes AS newer WHERE newer.contest = h.contest \
+             AND newer.revision > h.revision) THEN 1 ELSE 0 END AS changed_since \
              FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
              LEFT JOIN candidates AS k ON k.candidate = h.candidate WHERE h.revision IN (",
         );

@@ -103,6 +103,8 @@ pub struct ChangeRecord {
     pub feedback: String,
     /// The version of the policy that decided; 0: a person did.
     pub policy_version: i64,
+    /// Whether a newer revision changed the same resource.
+    pub changed_since: bool,
 }
 
 /// One decision's place in the log.

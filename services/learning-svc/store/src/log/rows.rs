@@ -97,6 +97,7 @@ pub(crate) struct ChangeRow {
     pub candidate_id: Option<Vec<u8>>,
     pub feedback_id: Option<Vec<u8>>,
     pub policy_version: i64,
+    pub changed_since: i32,
 }
 
 impl ChangeRow {
@@ -115,6 +116,7 @@ impl ChangeRow {
             candidate: id_text(at, "candidate_id", self.candidate_id.as_deref())?,
             feedback: id_text(at, "feedback_id", self.feedback_id.as_deref())?,
             policy_version: self.policy_version,
+            changed_since: self.changed_since != 0,
         })
     }
 }

@@ -50,6 +50,7 @@ impl Tables {
                 self.ballots.remove(&ballot);
                 self.details.remove(&ballot.0);
             }
+            self.undoable.remove(contest);
             // The row itself stays for the log, and for the user, who may come back.
             if let Some(row) = self.contests.get_mut(contest) {
                 row.pinned = false;

@@ -12,9 +12,10 @@ use emend_core::{
     digest::value_checksum,
 };
 use emend_store::Connections;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    MemoryStore, Result, State,
+    MemoryStore, Result, State, micros,
     tables::{Tables, kept_value, timestamp},
     work::Work,
 };
@@ -22,8 +23,8 @@ use crate::{
     Store, UnitOfWork, codes,
     contents::{Contents, ContentsBallot},
     contests::{
-        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, Place,
-        ToReevaluate, TransitionWrite,
+        CandidateFilter, CandidateOrder, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord,
+        Listing, Place, ToReevaluate, TransitionWrite, UndoableRecord,
     },
     log::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
     policies::{PolicyKey, PolicyStore, StoredPolicy},
@@ -43,13 +44,30 @@ impl ContestStore for MemoryStore {
     async fn list_candidates(
         &self,
         filter: &CandidateFilter,
+        listing: &Listing,
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<CandidateRecord>> {
+        let descends = matches!(
+            listing.order,
+            CandidateOrder::NewestFirst | CandidateOrder::MostVotes
+        );
+        let waits = matches!(
+            listing.order,
+            CandidateOrder::MostVotes | CandidateOrder::MostControversial
+        );
         self.call("list_candidates", |state| {
             let place = |record: &CandidateRecord| {
-                let CandidatePosition { created_at, id } = CandidatePosition::of(record);
-                (created_at, id)
+                let CandidatePosition { place, id } = CandidatePosition::by(listing.order, record);
+                (place, id)
+            };
+            let follows = |record: &CandidateRecord, after: CandidatePosition| {
+                let after = (after.place, after.id);
+                if descends {
+                    place(record) < after
+                } else {
+                    place(record) > after
+                }
             };
             let records = state
                 .tables
@@ -63,10 +81,20 @@ impl ContestStore for MemoryStore {
                         && (filter.statuses.is_empty() || filter.statuses.contains(&record.candidate.status))
                         && (filter.keys.is_empty() || filter.keys.contains(&record.key.key))
                         && (filter.user.is_none() || filter.user == record.key.user)
-                        && after.is_none_or(|after| place(record) < (after.created_at, after.id))
+                        && (!waits || record.candidate.status == Status::AwaitingReview)
+                        && listing
+                            .created_after
+                            .is_none_or(|after| record.kept.created_at >= after)
+                        && listing
+                            .created_before
+                            .is_none_or(|before| record.kept.created_at < before)
+                        && after.is_none_or(|after| follows(record, after))
                 })
                 .collect();
-            found.sort_by_key(|record| std::cmp::Reverse(place(record)));
+            found.sort_by_key(place);
+            if descends {
+                found.reverse();
+            }
             found.truncate(limit as usize);
             Ok(found)
         })
@@ -177,6 +205,38 @@ impl ContestStore for MemoryStore {
         .await
     }
 
+    async fn forget_undoable_after(&self, age: SignedDuration) -> Result<u64> {
+        let now = self.now(&self.state());
+        self.call("forget_undoable_after", |state| {
+            let undoable = &mut state.tables.undoable;
+            let is_old = |record: &UndoableRecord| record.made_at.as_microsecond() < now - micros(age);
+            let old = undoable.values().filter(|record| is_old(record));
+            let old: Vec<ContestId> = old.map(|record| record.contest).collect();
+            for contest in &old {
+                undoable.remove(contest);
+            }
+            Ok(old.len() as u64)
+        })
+        .await
+    }
+
+    async fn waiting(&self, namespace: &Namespace) -> Result<Vec<(Kind, u64, Timestamp)>> {
+        self.call("waiting", |state| {
+            let mut waiting = BTreeMap::<i32, (Kind, u64, Timestamp)>::new();
+            for write in state.tables.candidates.values() {
+                let is_there = write.key.namespace == *namespace;
+                if is_there && write.candidate.status == Status::AwaitingReview {
+                    let (kind, created_at) = (write.key.kind, write.kept.created_at);
+                    let counted = waiting.entry(kind.number()).or_insert((kind, 0, created_at));
+                    counted.1 += 1;
+                    counted.2 = counted.2.min(created_at);
+                }
+            }
+            Ok(waiting.into_values().collect())
+        })
+        .await
+    }
+
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
         self.call("count_candidates", |state| {
             let mut counts = BTreeMap::<_, (Kind, Status, u64)>::new();
@@ -282,7 +342,9 @@ pub(super) fn list_revisions(
             actor: write.actor.clone(),
             reason,
             committed_at: timestamp(*committed_at)?,
-            changes: shown.map(change_record).collect::<Result<_>>()?,
+            changes: shown
+                .map(|change| change_record(tables, change))
+                .collect::<Result<_>>()?,
         });
     }
     Ok((found, false))
@@ -293,7 +355,7 @@ fn changes_of(tables: &Tables, revision: Revision) -> Vec<&ChangeWrite> {
     changes.map(|(_, change)| change).collect()
 }
 
-fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
+fn change_record(tables: &Tables, change: &ChangeWrite) -> Result<ChangeRecord> {
     let contest = change.key.contest_id();
     let parsed = |bytes: Option<&[u8]>| kept_value(bytes, "changes", contest);
     let trigger = change.trigger.as_ref();
@@ -308,6 +370,10 @@ fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
             .map(|trigger| trigger.feedback.to_string())
             .unwrap_or_default(),
         policy_version: change.policy_version,
+        changed_since: tables
+            .changes
+            .values()
+            .any(|other| other.key == change.key && other.revision > change.revision),
     })
 }
 

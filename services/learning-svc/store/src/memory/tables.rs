@@ -24,7 +24,7 @@ use super::{Result, erasure::ErasedContest};
 use crate::{
     contests::{
         BallotDetails, CandidateRecord, CandidateWrite, LockedContest, NewBallot, StoredContest,
-        TransitionWrite, VoteWrites,
+        TransitionWrite, UndoableRecord, VoteWrites,
     },
     evidence::EventWrite,
     ingest::{InboxWrite, Mark, Marks},
@@ -65,6 +65,8 @@ pub(super) struct Tables {
     /// Erased voters, each with its newest erasure.
     pub(super) erased: OrdMap<VoterKey, AcceptOrder>,
     pub(super) erased_contests: OrdMap<ContestId, ErasedContest>,
+    /// What it takes to undo the newest approval or rejection of each contest.
+    pub(super) undoable: OrdMap<ContestId, Arc<UndoableRecord>>,
     /// Contests whose candidates can't be read.
     pub(super) corrupt: OrdSet<ContestId>,
 }
@@ -79,6 +81,7 @@ pub(super) struct ContestRow {
     pub(super) pending: bool,
     pub(super) target: Target,
     pub(super) versions: Versions,
+    pub(super) decisions: u64,
 }
 
 /// A write of a unit of work.
@@ -97,6 +100,8 @@ pub(super) enum Write {
     Events(Arc<[EventWrite]>),
     Erased(VoterKey, AcceptOrder),
     Erase(Arc<[ContestId]>, UserId),
+    Undoable(Arc<UndoableRecord>),
+    NotUndoable(ContestId),
 }
 
 impl Tables {
@@ -128,6 +133,14 @@ impl Tables {
                 Ok(())
             }
             Write::Erase(contests, pseudonym) => self.erase(contests, pseudonym),
+            Write::Undoable(record) => {
+                self.undoable.insert(record.contest, Arc::clone(record));
+                Ok(())
+            }
+            Write::NotUndoable(contest) => {
+                self.undoable.remove(contest);
+                Ok(())
+            }
             Write::Head(by) => {
                 let mut head = self.head()?;
                 head.revision += by;
@@ -177,6 +190,7 @@ impl Tables {
                 pending: contest.pending,
                 target: contest.target,
                 versions: contest.versions,
+                decisions: contest.decisions,
             };
             self.contests.insert(contest.key.contest_id(), row);
         }
@@ -297,6 +311,7 @@ impl Tables {
         let mut state = ContestState::new(row.key.clone());
         state.pinned = row.pinned;
         state.highest_accept_order = row.highest_accept_order;
+        state.decisions = row.decisions;
         let mut found = self.candidates_of(contest);
         found.sort_by_key(|write| (write.kept.created_at, write.candidate.id));
         let mut kept = HashMap::new();
@@ -369,6 +384,7 @@ impl ContestRow {
             pending: false,
             target: Target::at_first(key.kind),
             versions: Versions::default(),
+            decisions: 0,
         }
     }
 
@@ -381,6 +397,7 @@ impl ContestRow {
             pending: self.pending,
             target: self.target,
             versions: self.versions,
+            decisions: self.decisions,
             locked_at: timestamp(at)?,
             is_stored: true,
         })

@@ -23,7 +23,7 @@ use crate::{
     UnitOfWork,
     contests::{
         CandidateWrite, ContestRepository, KeptCandidate, KnownBallot, LockedContest, Named, StoredContest,
-        TransitionWrite, VoteWrites,
+        TransitionWrite, UndoableRecord, VoteWrites,
     },
     erasure::Erasures,
     evidence::RulingRepository,
@@ -33,6 +33,7 @@ use crate::{
     outputs::{RatingRepository, improvements::Redactions},
     policies::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
     profiles::EntryRepository,
+    queue::QueueCount,
     resources::{ResourceRepository, ResourceWrites},
 };
 
@@ -407,6 +408,27 @@ impl ContestRepository for Work {
         let transitions = transitions.iter().map(|(_, transition)| transition.clone());
         let write = Write::Candidates(candidates.into(), transitions.collect());
         self.note("save_candidates", write).await
+    }
+
+    /// Nobody asks this store for figures of days.
+    async fn count(&mut self, _counts: &[QueueCount]) -> Result<()> {
+        Ok(())
+    }
+
+    async fn save_undoable(&mut self, record: &UndoableRecord) -> Result<()> {
+        self.note("save_undoable", Write::Undoable(Arc::new(record.clone())))
+            .await
+    }
+
+    async fn undoable(&mut self, contest: ContestId) -> Result<Option<UndoableRecord>> {
+        self.read("undoable", |tables| {
+            Ok(tables.undoable.get(&contest).map(|record| (**record).clone()))
+        })
+        .await
+    }
+
+    async fn forget_undoable(&mut self, contest: ContestId) -> Result<()> {
+        self.note("forget_undoable", Write::NotUndoable(contest)).await
     }
 }
 

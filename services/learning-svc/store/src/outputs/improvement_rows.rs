@@ -1,11 +1,11 @@
 //! Rows of improvements, and of what is counted of ratings.
 
-use emend_core::{CandidateId, Rated, RatingClass, candidate::Verdict};
+use emend_core::{CandidateId, ContestId, Rated, RatingClass, candidate::Verdict};
 use emend_store::StoreError;
 use sqlx_macros::FromRow;
 
 use super::{
-    improvements::{Arrival, Counts, ImprovementRecord, Newest, Progress, VersionStats},
+    improvements::{Arrival, Counts, CurrentVersion, ImprovementRecord, Newest, Progress, VersionStats},
     rows::RatingRow,
 };
 use crate::{
@@ -63,6 +63,29 @@ impl ProgressRow {
             newest_rating: Arrival(self.newest_rating),
             proposed_at: at.time("candidate_id", self.created_at.unwrap_or_default())?,
         }))
+    }
+}
+
+/// The version of a prompt that is current.
+#[derive(Debug, FromRow)]
+pub(crate) struct CurrentVersionRow {
+    pub current_version: i32,
+    pub since_rating: i64,
+}
+
+impl CurrentVersionRow {
+    pub(crate) fn parse(contest: ContestId, row: Option<Self>) -> Result<Option<CurrentVersion>, StoreError> {
+        let at = At {
+            table: "contests",
+            id: &contest,
+        };
+        row.map(|row| {
+            Ok(CurrentVersion {
+                number: at.number("current_version", row.current_version)?,
+                since: Arrival(row.since_rating),
+            })
+        })
+        .transpose()
     }
 }
 

@@ -148,6 +148,15 @@ pub struct VersionStats {
     pub last: Timestamp,
 }
 
+/// The version of a prompt that is current.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentVersion {
+    /// Its number.
+    pub number: u32,
+    /// What arrived after this arrived since it was made current.
+    pub since: Arrival,
+}
+
 /// A version of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRecord {
@@ -168,15 +177,18 @@ pub trait ImprovementRepository: Send {
     /// How far improving a target has come.
     async fn progress(&mut self, target: ContestId) -> Result<Progress>;
 
-    /// How many live ratings of each class arrived in a window after another.
-    async fn count_ratings(&mut self, window: ContestId, after: Arrival) -> Result<Counts>;
+    /// The version of a prompt that is current; none if none is.
+    async fn current_version(&mut self, contest: ContestId) -> Result<Option<CurrentVersion>>;
 
-    /// The last live ratings of some classes to arrive after another, with their texts, the last first; of each class as many as
-    /// asked for.
-    async fn newest_ratings(
+    /// How many live ratings of each class count for the next improvement of a version: those that name it, and those that arrived
+    /// since it was made current.
+    async fn count_for(&mut self, window: ContestId, version: CurrentVersion) -> Result<Counts>;
+
+    /// The last of these to arrive, with their texts, the last first; of each class as many as asked for.
+    async fn newest_for(
         &mut self,
         window: ContestId,
-        after: Arrival,
+        version: CurrentVersion,
         wanted: &[(RatingClass, u32)],
     ) -> Result<Vec<(Arrival, Rated)>>;
 
@@ -209,6 +221,12 @@ pub trait OutputStore: Send + Sync {
     /// How many live ratings of each class arrived in a window after another.
     async fn count_ratings(&self, window: ContestId, after: Arrival) -> Result<Counts>;
 
+    /// How many live ratings of each class count for the next improvement of a version: see [`ImprovementRepository::count_for`].
+    async fn count_for(&self, window: ContestId, version: CurrentVersion) -> Result<Counts>;
+
+    /// The targets of a namespace that were rated or have a prompt, in their order, after one of them.
+    async fn targets(&self, namespace: &Namespace, after: &str, limit: u32) -> Result<Vec<String>>;
+
     /// The live ratings of a window by the version of the prompt, that with the newest rating first.
     async fn version_stats(&self, window: ContestId, limit: u32) -> Result<Vec<VersionStats>>;
 
@@ -231,8 +249,8 @@ pub trait OutputStore: Send + Sync {
         candidates: &[CandidateId],
     ) -> Result<HashMap<CandidateId, ImprovementRecord>>;
 
-    /// The version that is current in a contest; 0: none is.
-    async fn current_version(&self, contest: ContestId) -> Result<u32>;
+    /// The version of a prompt that is current; none if none is.
+    async fn current_version(&self, contest: ContestId) -> Result<Option<CurrentVersion>>;
 
     /// What a version in a contest says.
     async fn version_value(&self, contest: ContestId, version: u32) -> Result<Option<ResourceValue>>;

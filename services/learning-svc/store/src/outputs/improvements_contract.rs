@@ -18,9 +18,10 @@ use crate::{
     },
     outputs::{
         NewRating, RatingWrites,
-        improvements::{Arrival, OutputStore as _},
+        improvements::{Arrival, CurrentVersion, OutputStore as _},
         improvements_sql::{
-            by_version, counted, current_prompts, following, newest, newest_of, version_value, versions,
+            by_version, counted, counted_for, current_prompts, following, newest, newest_for, newest_of,
+            targets_after, version_value, versions,
         },
     },
     testing::{TestDatabase, on_both},
@@ -101,10 +102,17 @@ async fn what_is_counted_and_read_of_a_target_is_found_by_an_index(database: Tes
     let all = RatingClass::ALL;
     let after = Some((AcceptOrder(3), FeedbackId(Uuid::nil())));
     let namespace = Namespace::parse("research").unwrap();
+    let version = CurrentVersion {
+        number: 7,
+        since: Arrival(20),
+    };
     for (query, index) in [
         (newest(prompt.contest_id()), "improvements"),
         (counted(window, Arrival(20)), "ratings_arrived"),
         (by_version(window, 100), "ratings_by_version"),
+        (counted_for(window, version), "ratings_by_version"),
+        (newest_for(window, version, &wanted), "ratings_by_version"),
+        (targets_after(&namespace, "A", 20), "contests_of_outputs"),
         (newest_of(window, Arrival(20), &wanted), "ratings_arrived"),
         (following(window, &all, after, 32), "rated_outputs_by_class"),
         (versions(&prompt, Some(9), None, 20), "contests_by_key"),

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use emend_core::{
     CandidateId, ContestId, Kind, Namespace, OutputTally, Rated, RatingClass, ResourceKey, ResourceValue,
     key_hash,
-    ratings::{Place, RATED_TEXT_CHARS, voices},
+    ratings::{Place, RATED_TEXT_BYTES, voices},
 };
 use emend_store::sql::Statement;
 use emend_store::{CorruptRow, StoreError};
@@ -25,11 +25,12 @@ use crate::{
     outputs::{
         OfOutput,
         improvement_rows::{
-            ArrivedRow, ClassCountRow, DecisionRow, ImprovementRow, ProgressRow, VersionStatsRow,
+            ArrivedRow, ClassCountRow, CurrentVersionRow, DecisionRow, ImprovementRow, ProgressRow,
+            VersionStatsRow,
         },
         improvements::{
-            Arrival, Begun, Counts, DECISIONS, Finished, ImprovementRecord, ImprovementRepository, Lease,
-            OutputStore, Progress, Redactions, VersionRecord, VersionStats,
+            Arrival, Begun, Counts, CurrentVersion, DECISIONS, Finished, ImprovementRecord,
+            ImprovementRepository, Lease, OutputStore, Progress, Redactions, VersionRecord, VersionStats,
         },
         rows::{OutputRow, RatingRow},
     },
@@ -44,18 +45,32 @@ impl ImprovementRepository for Work {
         ProgressRow::progress(&self.rows(newest(target)).await?)
     }
 
-    async fn count_ratings(&mut self, window: ContestId, after: Arrival) -> Result<Counts> {
-        ClassCountRow::counts(&self.rows(counted(window, after)).await?)
+    async fn current_version(&mut self, contest: ContestId) -> Result<Option<CurrentVersion>> {
+        CurrentVersionRow::parse(contest, self.rows(current(contest)).await?.pop())
     }
 
-    async fn newest_ratings(
+    async fn count_for(&mut self, window: ContestId, version: CurrentVersion) -> Result<Counts> {
+        ClassCountRow::counts(&self.rows(counted_for(window, version)).await?)
+    }
+
+    async fn newest_for(
         &mut self,
         window: ContestId,
-        after: Arrival,
+        version: CurrentVersion,
         wanted: &[(RatingClass, u32)],
     ) -> Result<Vec<(Arrival, Rated)>> {
-        let rows: Vec<ArrivedRow> = self.rows(newest_of(window, after, wanted)).await?;
-        rows.into_iter().map(ArrivedRow::parse).collect()
+        let rows: Vec<ArrivedRow> = self.rows(newest_for(window, version, wanted)).await?;
+        let mut room: HashMap<RatingClass, u32> = wanted.iter().copied().collect();
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (arrival, rated) = row.parse()?;
+            // Those that name the version are read beside those that arrived since: as many of each.
+            if let Some(left) = room.get_mut(&rated.class).filter(|left| **left > 0) {
+                *left -= 1;
+                found.push((arrival, rated));
+            }
+        }
+        Ok(found)
     }
 
     async fn begin(&mut self, begun: &Begun, lease: Duration) -> Result<()> {
@@ -149,6 +164,17 @@ impl OutputStore for SqlStore {
         ClassCountRow::counts(&self.rows(counted(window, after)).await?)
     }
 
+    async fn count_for(&self, window: ContestId, version: CurrentVersion) -> Result<Counts> {
+        ClassCountRow::counts(&self.rows(counted_for(window, version)).await?)
+    }
+
+    async fn targets(&self, namespace: &Namespace, after: &str, limit: u32) -> Result<Vec<String>> {
+        let found = self
+            .rows::<(String,)>(targets_after(namespace, after, limit))
+            .await?;
+        Ok(found.into_iter().map(|(target,)| target).collect())
+    }
+
     async fn version_stats(&self, window: ContestId, limit: u32) -> Result<Vec<VersionStats>> {
         // All live ratings of a target are counted.
         let mut reader = self.browser().await?;
@@ -185,7 +211,8 @@ impl OutputStore for SqlStore {
                 })
                 .collect();
             let contests = HashMap::from([(window, contest)]);
-            let whole = u32::try_from(RATED_TEXT_CHARS).unwrap_or(u32::MAX);
+            // As many characters as there may be bytes.
+            let whole = u32::try_from(RATED_TEXT_BYTES).unwrap_or(u32::MAX);
             let rows: Vec<RatingRow> = transaction.rows(of_outputs(&wanted, &contests, whole)).await?;
             for rated in parse_ratings(rows)? {
                 if let Some((_, ratings)) = found.iter_mut().find(|(output, _)| output.rated == rated.rated) {
@@ -214,15 +241,8 @@ impl OutputStore for SqlStore {
         Ok(found)
     }
 
-    async fn current_version(&self, contest: ContestId) -> Result<u32> {
-        let mut query = Statement::new("SELECT current_version FROM contests WHERE ");
-        push_contests(&mut query, [contest]);
-        let found = self.rows::<(i32,)>(query).await?.pop();
-        let at = At {
-            table: "contests",
-            id: &contest,
-        };
-        found.map_or(Ok(0), |(version,)| at.number("current_version", version))
+    async fn current_version(&self, contest: ContestId) -> Result<Option<CurrentVersion>> {
+        CurrentVersionRow::parse(contest, self.rows(current(contest)).await?.pop())
     }
 
     async fn version_value(&self, contest: ContestId, version: u32) -> Result<Option<ResourceValue>> {
@@ -399,9 +419,41 @@ pub(crate) fn newest(target: ContestId) -> Statement {
     query
 }
 
+/// The version of a prompt that is current.
+pub(crate) fn current(contest: ContestId) -> Statement {
+    let mut query = Statement::new(
+        "SELECT c.current_version, COALESCE(s.since_rating, 0) AS since_rating FROM contests AS c \
+         LEFT JOIN current_prompts AS s ON s.contest = c.contest AND s.version = c.current_version \
+         WHERE c.current_version > 0 AND ",
+    );
+    push_contests(&mut query, [contest]);
+    query
+}
+
 /// How many live ratings of each class arrived after another: a range of an index for each.
 pub(crate) fn counted(window: ContestId, after: Arrival) -> Statement {
     let mut query = Statement::new("");
+    push_counted(&mut query, window, after);
+    query
+}
+
+/// How many live ratings of each class arrived since a version is current, or name it: a range of an index for each.
+pub(crate) fn counted_for(window: ContestId, version: CurrentVersion) -> Statement {
+    let mut query = Statement::new("");
+    push_counted(&mut query, window, version.since);
+    for class in RatingClass::ALL {
+        query.push(format_args!(
+            " UNION ALL SELECT {} AS class, count(*) AS count",
+            class.number()
+        ));
+        query.push(" FROM ratings AS r WHERE r.live = 1 AND r.contest = ");
+        push_contest(&mut query, window);
+        push_named(&mut query, class, version);
+    }
+    query
+}
+
+fn push_counted(query: &mut Statement, window: ContestId, after: Arrival) {
     for (index, class) in RatingClass::ALL.into_iter().enumerate() {
         query.push(if index > 0 { " UNION ALL " } else { "" });
         query.push(format_args!(
@@ -409,11 +461,23 @@ pub(crate) fn counted(window: ContestId, after: Arrival) -> Statement {
             class.number()
         ));
         query.push(" FROM ratings AS r WHERE r.live = 1 AND r.contest = ");
-        push_contest(&mut query, window);
+        push_contest(query, window);
         query.push(format_args!(" AND r.class = {} AND r.rating > ", class.number()));
         query.push_bind(after.0);
     }
+}
+
+/// That a rating of a class names a version, and arrived before that was made current.
+fn push_named(query: &mut Statement, class: RatingClass, version: CurrentVersion) {
     query
+        .push(" AND r.prompt_version = ")
+        .push_bind(version.number.to_string());
+    // An expression, so that the index by version is used and not that by arrival.
+    query.push(format_args!(
+        " AND r.class = {} AND +r.rating <= ",
+        class.number()
+    ));
+    query.push_bind(version.since.0);
 }
 
 /// The ratings of each version of a prompt, counted in an index alone.
@@ -456,6 +520,50 @@ pub(crate) fn newest_of(window: ContestId, after: Arrival, wanted: &[(RatingClas
         query.push(format_args!(") AS of_{index}"));
     }
     query.push(") AS newest ORDER BY rating DESC");
+    query
+}
+
+/// The last live ratings of each class to arrive since a version is current, and of those before that name it: one bounded read for
+/// each.
+pub(crate) fn newest_for(
+    window: ContestId,
+    version: CurrentVersion,
+    wanted: &[(RatingClass, u32)],
+) -> Statement {
+    let mut query = Statement::new("SELECT * FROM (");
+    for (index, (class, limit)) in wanted.iter().enumerate() {
+        query
+            .push(if index > 0 { " UNION ALL " } else { "" })
+            .push("SELECT * FROM (")
+            .push(RATED);
+        push_contest(&mut query, window);
+        query.push(" AND r.class = ").push_bind(class.number());
+        query.push(" AND r.rating > ").push_bind(version.since.0);
+        query.push(" ORDER BY r.rating DESC LIMIT ");
+        query.push_limit(*limit);
+        query.push(format_args!(") AS since_{index} UNION ALL SELECT * FROM ("));
+        query.push(RATED);
+        push_contest(&mut query, window);
+        push_named(&mut query, *class, version);
+        query.push(" ORDER BY r.received_at DESC, r.rating DESC LIMIT ");
+        query.push_limit(*limit);
+        query.push(format_args!(") AS named_{index}"));
+    }
+    query.push(") AS newest ORDER BY rating DESC");
+    query
+}
+
+/// The targets of a namespace that were rated or have a prompt, after one of them.
+pub(crate) fn targets_after(namespace: &Namespace, after: &str, limit: u32) -> Statement {
+    let mut query = Statement::new(format!(
+        "SELECT DISTINCT key FROM contests WHERE kind IN ({}, {}) AND namespace = ",
+        Kind::FewShotSet.number(),
+        Kind::Prompt.number()
+    ));
+    query.push_bind(namespace.as_str().to_owned());
+    query.push(" AND key > ").push_bind(after.to_owned());
+    query.push(" ORDER BY key LIMIT ");
+    query.push_limit(limit);
     query
 }
 

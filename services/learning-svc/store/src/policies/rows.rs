@@ -28,6 +28,7 @@ pub(crate) struct PolicyRow {
     pub window_language: i32,
     pub review_min_bad: i32,
     pub review_automatic: i32,
+    pub reviewers_needed: i32,
     pub frozen: i32,
     pub updated_at: i64,
 }
@@ -48,6 +49,7 @@ impl PolicyRow {
             max_resources: at.number("max_resources", self.max_resources)?,
             max_value_bytes: at.number("max_value_bytes", self.max_value_bytes)?,
             frozen: self.frozen != 0,
+            reviewers_needed: at.number("reviewers_needed", self.reviewers_needed)?,
             votes: VotesPolicy {
                 risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
                 threshold: at.number("threshold", self.threshold)?,

@@ -34,7 +34,7 @@ pub(crate) fn push_policy_keys(query: &mut Statement, keys: &[PolicyKey]) {
 
 const POLICY: &str = "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
      max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, window_max_text_chars, \
-     window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies WHERE ";
+     window_language, review_min_bad, review_automatic, reviewers_needed, frozen, updated_at FROM policies WHERE ";
 const POLICY_IN_FORCE: &str = " AND version = (SELECT max(newer.version) FROM policies AS newer \
      WHERE newer.namespace = policies.namespace AND newer.kind = policies.kind)";
 
@@ -83,7 +83,7 @@ impl PolicyRepository for Work {
         let mut query = Statement::new(
             "INSERT INTO policies (namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
          max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, \
-         window_bad, window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, caller, on_behalf_of, reason, updated_at) ",
+         window_bad, window_max_text_chars, window_language, review_min_bad, review_automatic, reviewers_needed, frozen, caller, on_behalf_of, reason, updated_at) ",
         );
         query.push_values([write], |mut row, write| {
             row.push_bind(write.key.namespace.as_str())
@@ -104,6 +104,7 @@ impl PolicyRepository for Work {
                 .push_bind(policy.window.language.number())
                 .push_bind(small(policy.review.min_bad))
                 .push_bind(i32::from(policy.review.automatic))
+                .push_bind(small(policy.reviewers_needed))
                 .push_bind(i32::from(policy.frozen))
                 .push_bind(write.actor.caller.as_str())
                 .push_bind(write.actor.on_behalf_of.as_str())

@@ -118,7 +118,7 @@ fn parsed(which: u8, columns: &mut Unstructured<'_>) -> Result<bool> {
         }
         18 => {
             let sources = or(columns, 2)?;
-            claim(columns)?.parse(Evidence::default(), sources).is_ok()
+            claim(columns)?.parse(Evidence::default(), None, sources).is_ok()
         }
         _ => edge(columns)?.parse().is_ok(),
     })
@@ -172,6 +172,7 @@ fn contest(columns: &mut Unstructured<'_>) -> Result<ContestRow> {
         target_known: or(columns, 1)?,
         current_version: or(columns, 0)?,
         last_version: or(columns, 0)?,
+        decisions: or(columns, 0)?,
         locked_at: or(columns, AT)?,
     })
 }
@@ -260,6 +261,7 @@ fn policy(columns: &mut Unstructured<'_>) -> Result<PolicyRow> {
         window_language: or(columns, 1)?,
         review_min_bad: or(columns, 3)?,
         review_automatic: or(columns, 0)?,
+        reviewers_needed: or(columns, 1)?,
         frozen: or(columns, 0)?,
         updated_at: or(columns, AT)?,
     })
@@ -315,6 +317,7 @@ fn change(columns: &mut Unstructured<'_>) -> Result<ChangeRow> {
         candidate_id: or(columns, None)?,
         feedback_id: or(columns, None)?,
         policy_version: or(columns, 0)?,
+        changed_since: or(columns, 0)?,
     })
 }
 

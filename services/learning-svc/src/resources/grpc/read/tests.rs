@@ -59,6 +59,15 @@ fn key(kind: Kind, key: &str) -> common::ResourceKey {
     }
 }
 
+async fn resolve(
+    stream: &Stream,
+    request: pb::ResolveRequest,
+    deadline: Option<Instant>,
+) -> Result<pb::ResolveResponse, Error> {
+    let models = NearModels::new(emend_base::SystemClock::shared(), None);
+    super::resolve(stream, &models, request, deadline).await
+}
+
 #[tokio::test]
 async fn a_resource_is_found_by_its_key_in_any_form() {
     let stream = stream(&[verb("set up a csa", "create_isda")]).await;
@@ -179,6 +188,7 @@ async fn all_violated_fields_are_named_at_once() {
         namespace: String::new(),
         kind: Kind::Prohibition.number(),
         phrase: " ".into(),
+        near: false,
         user_id: "\u{0}".into(),
         backend_candidates: vec![pb::BackendCandidate {
             value: String::new(),

@@ -62,6 +62,7 @@ pub(super) fn check(
             last: u32::try_from(row.last_version).unwrap_or(0),
         },
         target,
+        decisions: 0,
     };
     // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {

@@ -7,6 +7,7 @@
 mod entry;
 pub(crate) mod evidence;
 pub(crate) mod evidence_sql;
+mod queue_sql;
 pub(crate) mod rows;
 pub(crate) mod sql;
 
@@ -66,6 +67,27 @@ pub(crate) struct WrongProposal {
     /// With what: the last number given (1), other labels (2), its candidate (3), its ratings (4); or it is missing, of a
     /// candidate (5) or of ratings (6).
     pub(crate) what: i32,
+}
+
+/// Something about a candidate in the review queue that does not agree with the candidate.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
+pub(crate) struct WrongWaiting {
+    /// The candidate's id.
+    pub(crate) id: Vec<u8>,
+    /// What is wrong: it is not listed although it waits (1), is listed although it does not (2), is listed with other figures (3),
+    /// or is leased for too long (4).
+    pub(crate) what: i32,
+}
+
+/// A day of the review queue whose figures are too low.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx_macros::FromRow)]
+pub(crate) struct WrongDay {
+    /// The namespace.
+    pub(crate) namespace: String,
+    /// The kind's number.
+    pub(crate) kind: i32,
+    /// The UTC day, in days since 1970.
+    pub(crate) day: i64,
 }
 
 /// The shape of a revision's changes.
@@ -149,6 +171,15 @@ pub(crate) trait AuditRead: evidence::AuditEvidence {
         id: ContestId,
         window: &WindowPolicy,
     ) -> Result<(Vec<Result<OutputTally>>, Vec<Result<Rated>>)>;
+
+    /// What the review queue lists or leases wrongly.
+    async fn wrong_waiting(&mut self) -> Result<Vec<WrongWaiting>>;
+
+    /// The days whose figures are below zero, or below the transitions that the candidates had on them.
+    async fn wrong_days(&mut self) -> Result<Vec<WrongDay>>;
+
+    /// The numbers of changes of the queue that name no contest, or a status that there is not.
+    async fn wrong_queue_changes(&mut self) -> Result<Vec<i64>>;
 
     /// Candidates that were mined.
     fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>>;

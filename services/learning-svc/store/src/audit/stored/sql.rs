@@ -15,7 +15,8 @@ use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use crate::{
     audit::stored::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
-        BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongProposal, WrongRating,
+        BallotRow, EntryRow, Extent, MinedRow, Range, SentRulingRow, Span, WrongDay, WrongProposal,
+        WrongRating, WrongWaiting, queue_sql,
     },
     codes,
     database::bytes,
@@ -213,7 +214,7 @@ impl AuditRead for Reading {
     async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>> {
         let rows: Vec<PolicyRow> = self.transaction.rows(Statement::new("SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
              max_resources, max_value_bytes, max_counted_feedback, entitled, window_good, window_bad, \
-             window_max_text_chars, window_language, review_min_bad, review_automatic, frozen, updated_at FROM policies"))
+             window_max_text_chars, window_language, review_min_bad, review_automatic, reviewers_needed, frozen, updated_at FROM policies"))
         .await?;
         let policies = rows.iter().map(|row| {
             let (key, stored) = row.parse()?;
@@ -421,6 +422,18 @@ impl AuditRead for Reading {
             ))
             .await?;
         Ok(strays)
+    }
+
+    async fn wrong_waiting(&mut self) -> Result<Vec<WrongWaiting>> {
+        queue_sql::waiting(&mut self.transaction).await
+    }
+
+    async fn wrong_days(&mut self) -> Result<Vec<WrongDay>> {
+        queue_sql::days(&mut self.transaction).await
+    }
+
+    async fn wrong_queue_changes(&mut self) -> Result<Vec<i64>> {
+        queue_sql::changes(&mut self.transaction).await
     }
 
     fn mined(&mut self) -> BoxStream<'_, Result<MinedRow>> {
