@@ -6,7 +6,8 @@ use tonic::transport::Endpoint;
 use crate::ConfigError;
 
 /// The address of a service: a URI such as `http://127.0.0.1:7402` or `https://learning.example:7402`, or an
-/// [`Endpoint`] with its own TLS and other settings.
+/// [`Endpoint`] with its own TLS and other settings. Several URIs, separated by commas, are those of replicas: connections go to the
+/// first that answers, and stay with it while it does.
 ///
 /// Over `https` the server is verified against the system's CAs, unless [`ServerAddress::tls`] names others.
 #[derive(Debug, Clone)]

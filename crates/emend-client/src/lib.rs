@@ -59,6 +59,8 @@
 mod address;
 mod background;
 pub mod cache;
+#[cfg(test)]
+mod conformance;
 pub mod feedback;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -85,21 +87,26 @@ pub use emend_core::{
     FeedbackId, FewShotSet, FieldViolation, InstallationId, Invalid, Kind, Language, Layer, Learned,
     Namespace, NodeId, NormalizedKey, Profile, ProfileEntry, Prompt, Relation, RequestId, ResourceValue,
     Revision, Scope, Synonym, TrustLevel, UserId, Violations,
+    generalise::{Near, Neighbour, Vectors},
     kinds::{ReasonCode, Setting, Variable},
     lookup::Match,
+    normalize::normalize,
     outputs::{Learning, LearningLevel, rank_learnings, render as render_prompt, render_for},
     search::{Attempt, ExpandMode, ExpandedText, OrGroup, RetryPlan, RetryStep, Step, Tuning, TuningFields},
 };
 pub use emend_proto::{
     common::v1::{Cause, Outcome, OutcomeState, Rating, ResourceKey},
     feedback::v1::{Feedback, Query, QueryInteraction, QueryResult},
-    learning::v1::SnapshotReason,
+    learning::v1::{Cursor, SnapshotReason},
 };
-pub use feedback::{CallError, FeedbackClient, QueryRecorder, Recorded, RecorderCounts, Submission};
+pub use feedback::{
+    CallError, Effect, EncodedCall, FeedbackClient, QueryRecorder, Recorded, RecorderCounts, Submission,
+};
 pub use jiff::{SignedDuration, Timestamp};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{
-    ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
+    ConfigError, Confirmed, Events, LearnedResource, LearnedState, NodeHandle, Observed, Refused, Subscriber,
+    SubscriberBuilder, SubscriberEvent,
 };
 pub use tonic::{
     Code, Status,
@@ -108,8 +115,8 @@ pub use tonic::{
 };
 pub use view::{
     ClaimDecided, DomainDecided, EdgeDecided, Expansion, LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup,
-    LookupKey, Origin, PromptInForce, Reader, Reading, RenderOptions, Rendered, Resolution, Source,
-    SourceTrust, Staleness, StandsFor, tuning_to_try,
+    LookupKey, NearStatus, Origin, PromptInForce, Reader, Reading, RenderOptions, Rendered, Resolution,
+    Source, SourceTrust, Staleness, StandsFor, tuning_to_try,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

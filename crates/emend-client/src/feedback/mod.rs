@@ -3,6 +3,7 @@
 //! Every submission carries a request id, which makes it idempotent: the client retries while the server is unreachable
 //! or overloaded, until the deadline. A [`QueryRecorder`] sends what was searched in the background.
 
+mod any;
 mod recorder;
 mod retry;
 mod submission;
@@ -12,7 +13,7 @@ use std::{collections::HashMap, path::Path, time::Duration};
 use emend_base::{
     Backoff, BackoffConfig, Entropy,
     bearer::TokenFile,
-    status::{Explained, from_item_status},
+    status::{Explained, NO_ANSWER, NO_ANSWER_TO_CHANGE, from_item_status},
     tls::Remote,
 };
 use emend_core::{FeedbackId, Namespace};
@@ -33,6 +34,7 @@ use tonic::{
 
 use self::retry::{next_attempt, retry};
 pub use self::{
+    any::{Effect, EncodedCall},
     recorder::{QueryRecorder, RecorderCounts},
     submission::Submission,
 };
@@ -54,6 +56,12 @@ impl CallError {
     /// The gRPC code.
     pub fn code(&self) -> Code {
         self.0.code
+    }
+
+    /// Whether a correction that was submitted may be stored although the call failed: there was no answer in time. It is
+    /// stored once if it is submitted again with the same request id ([`Submission::request_id`]).
+    pub fn may_be_stored(&self) -> bool {
+        self.code() == Code::DeadlineExceeded
     }
 
     /// A stable reason in `UPPER_SNAKE_CASE`, if the server gave one.
@@ -194,7 +202,7 @@ impl FeedbackClient {
     pub async fn submit(&self, submission: Submission) -> Result<Recorded, CallError> {
         let request = self.with_request_id(submission);
         let response = self
-            .call(|mut client, left| {
+            .call(NO_ANSWER_TO_CHANGE, |mut client, left| {
                 let request = self.request(left, request.clone());
                 async move { client.submit_feedback(request).await }
             })
@@ -229,7 +237,7 @@ impl FeedbackClient {
                 requests,
                 wait: wait.into(),
             };
-            let answered = retry(deadline, self.new_backoff(), |time| {
+            let answered = retry(deadline, NO_ANSWER_TO_CHANGE, self.new_backoff(), |time| {
                 let (mut client, request) = (self.client(), self.request(time, batch.clone()));
                 async move { client.batch_submit_feedback(request).await }
             });
@@ -274,7 +282,7 @@ impl FeedbackClient {
             feedback_id: feedback_id.to_string(),
         };
         let response = self
-            .call(|mut client, left| {
+            .call(NO_ANSWER, |mut client, left| {
                 let request = self.request(left, message.clone());
                 async move { client.get_feedback(request).await }
             })
@@ -284,7 +292,7 @@ impl FeedbackClient {
 
     /// A page of feedback, newest first.
     pub async fn list(&self, message: ListFeedbackRequest) -> Result<ListFeedbackResponse, CallError> {
-        self.call(|mut client, left| {
+        self.call(NO_ANSWER, |mut client, left| {
             let request = self.request(left, message.clone());
             async move { client.list_feedback(request).await }
         })
@@ -312,7 +320,7 @@ impl FeedbackClient {
             .into(),
         };
         let response = self
-            .call(|mut client, left| {
+            .call(NO_ANSWER_TO_CHANGE, |mut client, left| {
                 let request = self.request(left, message.clone());
                 async move { client.retract_feedback(request).await }
             })
@@ -332,13 +340,17 @@ impl FeedbackClient {
 
     async fn call<T, F>(
         &self,
+        unanswered: &'static str,
         mut call: impl FnMut(FeedbackServiceClient<Channel>, Duration) -> F,
     ) -> Result<T, CallError>
     where
         F: Future<Output = Result<tonic::Response<T>, Status>>,
     {
         let deadline = Instant::now() + self.deadline;
-        let answered = retry(deadline, self.new_backoff(), |left| call(self.client(), left)).await?;
+        let answered = retry(deadline, unanswered, self.new_backoff(), |left| {
+            call(self.client(), left)
+        })
+        .await?;
         Ok(answered.into_inner())
     }
 

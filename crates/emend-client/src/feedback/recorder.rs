@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use emend_base::Lifecycle;
+use emend_base::{Lifecycle, status::NO_ANSWER_TO_CHANGE};
 use emend_core::Namespace;
 use emend_proto::feedback::v1::{
     Query, QueryInteraction, RecordInteractionRequest, RecordQueryRequest,
@@ -172,7 +172,7 @@ impl Batch {
 impl Worker {
     async fn run(mut self, soft: CancellationToken) {
         let ended = {
-            let work = self.work();
+            let work = self.work(&soft);
             tokio::pin!(work);
             tokio::select! {
                 () = soft.cancelled() => timeout(FAREWELL, work).await.is_ok(),
@@ -189,9 +189,9 @@ impl Worker {
         }
     }
 
-    /// Sends batches until all recorders are gone and the queue is empty.
-    async fn work(&mut self) {
-        while let Some(batch) = self.next().await {
+    /// Sends batches until the program stops or all recorders are gone, and the queue is empty.
+    async fn work(&mut self, soft: &CancellationToken) {
+        while let Some(batch) = self.next(soft).await {
             let Batch {
                 queries,
                 interactions,
@@ -206,9 +206,18 @@ impl Worker {
         }
     }
 
-    async fn next(&mut self) -> Option<Batch> {
+    async fn next(&mut self, soft: &CancellationToken) -> Option<Batch> {
         let mut batch = Batch::default();
-        batch.add(self.queue.recv().await?);
+        let first = tokio::select! {
+            biased;
+            item = self.queue.recv() => item?,
+            () = soft.cancelled() => {
+                // Nothing more is taken; what is there is sent.
+                self.queue.close();
+                self.queue.recv().await?
+            }
+        };
+        batch.add(first);
         let until = Instant::now() + GATHER;
         while batch.len() < BATCH && batch.flushed.is_empty() {
             match timeout_at(until, self.queue.recv()).await {
@@ -275,7 +284,7 @@ impl Worker {
             namespace: self.namespace.to_string(),
             queries,
         };
-        let answer = retry(deadline, self.client.new_backoff(), |left| {
+        let answer = retry(deadline, NO_ANSWER_TO_CHANGE, self.client.new_backoff(), |left| {
             let request = self.client.request(left, message.clone());
             let mut client = self.client();
             async move { client.record_query(request).await }
@@ -292,7 +301,7 @@ impl Worker {
             namespace: self.namespace.to_string(),
             interactions,
         };
-        let answer = retry(deadline, self.client.new_backoff(), |left| {
+        let answer = retry(deadline, NO_ANSWER_TO_CHANGE, self.client.new_backoff(), |left| {
             let request = self.client.request(left, message.clone());
             let mut client = self.client();
             async move { client.record_interaction(request).await }

@@ -3,31 +3,47 @@
 
 use std::{future::Future, time::Duration};
 
-use emend_base::{Backoff, status::Explained};
+use emend_base::{
+    Backoff,
+    status::{Explained, is_expired_here},
+};
 use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
-/// Calls until it succeeds, fails permanently or reaches the deadline. `call` is given the time left.
+/// Calls until it succeeds, fails permanently or reaches the deadline, of which the error then says `unanswered`, and why the attempt
+/// before failed if there was one. `call` is given the time left.
 pub(super) async fn retry<T, F>(
     deadline: Instant,
+    unanswered: &'static str,
     mut backoff: Backoff,
     mut call: impl FnMut(Duration) -> F,
 ) -> Result<T, Status>
 where
     F: Future<Output = Result<T, Status>>,
 {
+    let mut before = None;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let status = match tokio::time::timeout(left, call(left)).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(status)) => status,
-            Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
+            Ok(Err(status)) if !is_expired_here(&status) => status,
+            Ok(Err(_)) | Err(_) => return Err(expired(unanswered, before.as_ref())),
         };
         let Some(at) = next_attempt(&status, &mut backoff, deadline) else {
             return Err(status);
         };
+        before = Some(status);
         sleep_until(at).await;
     }
+}
+
+/// The time is up during an attempt. What the one before failed of is most likely why: a certificate, a closed port.
+fn expired(unanswered: &str, before: Option<&Status>) -> Status {
+    let reason = before.map(|status| {
+        let Explained { message, .. } = Explained::from(status);
+        format!("; the attempt before failed: {message}")
+    });
+    Status::deadline_exceeded(format!("{unanswered}{}", reason.unwrap_or_default()))
 }
 
 /// When to retry; `None` if that is pointless or would not be before the deadline.
@@ -52,7 +68,7 @@ fn is_transient(status: &Status) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use emend_base::{BackoffConfig, Entropy};
+    use emend_base::{BackoffConfig, Entropy, status::NO_ANSWER};
     use tonic_types::{ErrorDetails, StatusExt as _};
 
     use super::*;
@@ -63,7 +79,7 @@ mod tests {
 
     async fn tried(outcomes: &[Result<u8, Status>], within: Duration) -> (Result<u8, Status>, usize) {
         let tries = Cell::new(0);
-        let answer = retry(Instant::now() + within, backoff(), |_| {
+        let answer = retry(Instant::now() + within, NO_ANSWER, backoff(), |_| {
             let outcome = outcomes[tries.get()].clone();
             tries.set(tries.get() + 1);
             async move { outcome }
@@ -112,9 +128,42 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_call_that_the_channel_gave_up_has_exceeded_the_deadline() {
+        let expired = || Status::from_error(Box::new(tonic::TimeoutExpired(())));
+        let (answer, tries) = tried(&[Err(expired())], Duration::from_secs(10)).await;
+        assert_eq!((answer.unwrap_err().code(), tries), (Code::DeadlineExceeded, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_hangs_after_an_attempt_that_failed_says_why_that_failed() {
+        let tries = Cell::new(0);
+        let answer = retry(
+            Instant::now() + Duration::from_secs(3),
+            NO_ANSWER,
+            backoff(),
+            |_| {
+                tries.set(tries.get() + 1);
+                let first = tries.get() == 1;
+                async move {
+                    if first {
+                        return Err::<(), _>(Status::unavailable("its certificate has expired"));
+                    }
+                    std::future::pending().await
+                }
+            },
+        );
+        let error = answer.await.unwrap_err();
+        assert_eq!(error.code(), Code::DeadlineExceeded);
+        assert_eq!(
+            error.message(),
+            format!("{NO_ANSWER}; the attempt before failed: its certificate has expired")
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_deadline_ends_a_hanging_call() {
         let start = Instant::now();
-        let hanging = retry(start + Duration::from_secs(3), backoff(), |_| {
+        let hanging = retry(start + Duration::from_secs(3), NO_ANSWER, backoff(), |_| {
             std::future::pending::<Result<(), _>>()
         });
         assert_eq!(hanging.await.unwrap_err().code(), Code::DeadlineExceeded);

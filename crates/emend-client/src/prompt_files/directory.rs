@@ -16,13 +16,13 @@ const TEMPORARY: &str = ".emend-new";
 
 /// What a mirror changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Mirrored {
+pub struct Mirrored {
     /// The names of files that it wrote.
-    pub(crate) written: Vec<String>,
+    pub written: Vec<String>,
     /// The names of files that it removed.
-    pub(crate) removed: Vec<String>,
+    pub removed: Vec<String>,
     /// The names of files that are in its way: others wrote them.
-    pub(crate) foreign: Vec<String>,
+    pub foreign: Vec<String>,
 }
 
 /// Replaces a file of a directory as a whole: it is written beside its place, synced, and renamed. Whoever reads it meanwhile,
@@ -49,7 +49,7 @@ pub fn names_in(directory: &Path) -> io::Result<Vec<String>> {
 
 /// Makes a directory have these files, by name: writes those that differ, removes those that it once wrote and that are gone, and
 /// touches no others. Blocks.
-pub(crate) fn synchronise(directory: &Path, files: &BTreeMap<String, String>) -> io::Result<Mirrored> {
+pub fn synchronise(directory: &Path, files: &BTreeMap<String, String>) -> io::Result<Mirrored> {
     fs::create_dir_all(directory)?;
     for name in all_names(directory)? {
         let is_left = name
@@ -99,6 +99,31 @@ pub(crate) fn synchronise(directory: &Path, files: &BTreeMap<String, String>) ->
         write_manifest(directory, &next)?;
     }
     Ok(changed)
+}
+
+/// The files that were mirrored into a directory and are there now, by name. Blocks.
+pub fn mirrored(directory: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for name in manifest(directory)? {
+        match fs::read(directory.join(&name)) {
+            Ok(bytes) => drop(files.insert(name, String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(files)
+}
+
+/// The names of these files that others wrote, with other contents: a mirror does not touch them. Blocks.
+pub fn foreign(directory: &Path, files: &BTreeMap<String, String>) -> io::Result<Vec<String>> {
+    let own = manifest(directory)?;
+    let mut foreign = Vec::new();
+    for name in files.keys().filter(|name| !own.contains(*name)) {
+        if fs::exists(directory.join(name))? {
+            foreign.push(name.clone());
+        }
+    }
+    Ok(foreign)
 }
 
 fn temporary_name(name: &str) -> String {

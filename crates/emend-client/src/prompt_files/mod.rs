@@ -9,9 +9,8 @@ mod foreign;
 mod format;
 mod names;
 
-pub(crate) use self::directory::{Mirrored, synchronise};
 pub use self::{
-    directory::{names_in, replace},
+    directory::{Mirrored, foreign, mirrored, names_in, replace, synchronise},
     format::{FileError, Header, PromptFile},
     names::{file_name, is_file_name, target_of},
 };

@@ -163,7 +163,6 @@ impl Replica {
     }
 
     /// Everything that is held, usable or not.
-    #[cfg(any(feature = "fuzzing", feature = "testing"))]
     pub(crate) fn held(&self) -> &Holdings {
         &self.held
     }

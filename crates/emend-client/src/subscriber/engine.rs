@@ -105,6 +105,18 @@ impl Engine {
         Ok(effect)
     }
 
+    /// Whether there is anything to do for near answers.
+    pub(super) fn near_is_due(&self) -> bool {
+        self.publisher.near_is_due()
+    }
+
+    /// Looks after the models of near answers.
+    pub(super) fn refresh_near(&mut self) {
+        if self.publisher.refresh_near() {
+            self.publisher.relearn(self.replica.facts());
+        }
+    }
+
     fn publish_all(&mut self) {
         let mut mirrored = self.mirrored.as_mut();
         if let Some(mirrored) = &mut mirrored {

@@ -1,12 +1,14 @@
 //! Keeps a [`LearnedView`] up to date: subscribes to learning-svc, resumes where it left off, verifies what it holds,
 //! repairs itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
 
+mod confirmed;
 mod delays;
 mod ended;
 pub(crate) mod engine;
 mod events;
 #[cfg(feature = "testing")]
 mod holding;
+mod learned;
 mod mirror;
 mod report;
 mod reporter;
@@ -16,7 +18,6 @@ mod settings;
 mod transport;
 
 use std::{
-    future::pending,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -24,11 +25,14 @@ use std::{
 
 use emend_base::{Backoff, Lifecycle, lifecycle::Shutdown};
 use emend_core::{InstallationId, Revision};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 #[cfg(feature = "testing")]
 pub use self::holding::{HeldResource, Holding};
+#[cfg(test)]
+pub(crate) use self::report::reported;
 use self::{
+    confirmed::Confirmations,
     engine::Engine,
     events::{Emitter, Observable},
     mirror::Mirror,
@@ -37,7 +41,9 @@ use self::{
     session::Session,
 };
 pub use self::{
+    confirmed::{Confirmed, Refused},
     events::{Events, Observed, SubscriberEvent},
+    learned::{LearnedResource, LearnedState},
     settings::{ConfigError, SubscriberBuilder},
 };
 use crate::{
@@ -67,7 +73,8 @@ impl SubscriberBuilder {
     /// Like [`SubscriberBuilder::spawn`], and also returns the events from the first one on.
     pub async fn spawn_observed(self, lifecycle: &Lifecycle) -> Result<(NodeHandle, Events), ConfigError> {
         let settings = self.settings()?;
-        let (publisher, view) = LearnedView::new(&self.entropy, Arc::clone(&self.clock));
+        let (publisher, view) =
+            LearnedView::with_vectors(&self.entropy, Arc::clone(&self.clock), self.vectors.clone());
         let emitter = Emitter::new();
         let events = emitter.observe();
         let mut engine = Engine::new(&view, publisher, settings.mirrored.clone());
@@ -82,7 +89,6 @@ impl SubscriberBuilder {
             observable: emitter.observable(),
             lifecycle: lifecycle.clone(),
             accepted: accepted.clone(),
-            #[cfg(feature = "testing")]
             engine: Arc::clone(&engine),
         };
         let session = Session {
@@ -92,8 +98,10 @@ impl SubscriberBuilder {
             view,
             events: emitter,
             reporter: Reporter::new(self.report_interval),
+            confirmations: self.confirmed.map(Confirmations::new),
             saver: Saver::new(self.copy, self.copy_interval),
             mirror: Mirror::new(self.mirror.map(|mirror| mirror.directory)),
+            near_at: Instant::now(),
             backoff: Backoff::new(self.backoff, self.entropy),
             clock: self.clock,
             accepted,
@@ -127,14 +135,7 @@ async fn restored(
         };
         (engine, header)
     });
-    let (engine, loaded) = match loading.await {
-        Ok(loaded) => loaded,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // Cancelled: the runtime is shutting down, and this task with it.
-            Err(_) => pending().await,
-        },
-    };
+    let (engine, loaded) = session::ended(loading.await).await;
     match loaded {
         Ok(None) => {}
         Ok(Some((header, count))) => {
@@ -168,7 +169,6 @@ pub struct NodeHandle {
     observable: Observable,
     lifecycle: Lifecycle,
     accepted: watch::Sender<Option<InstallationId>>,
-    #[cfg(feature = "testing")]
     engine: Arc<Mutex<Engine>>,
 }
 

@@ -16,11 +16,13 @@ use emend_proto::frame::Frame;
 use futures::StreamExt as _;
 use tokio::{
     sync::watch,
+    task::JoinError,
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    confirmed::Confirmations,
     ended::Ended,
     engine::Engine,
     events::{Emitter, SubscriberEvent},
@@ -40,6 +42,8 @@ use crate::{
 
 /// The longest a server can make a node wait before it reconnects.
 const MAX_DRAIN: Duration = Duration::from_mins(5);
+/// How often the models of near answers are looked after, once somebody wants them.
+const NEAR_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest that a stream stays open for a last report.
 const LAST_REPORT: Duration = Duration::from_secs(5);
 
@@ -51,8 +55,11 @@ pub(super) struct Session {
     pub(super) view: LearnedView,
     pub(super) events: Emitter,
     pub(super) reporter: Reporter,
+    pub(super) confirmations: Option<Confirmations>,
     pub(super) saver: Saver,
     pub(super) mirror: Mirror,
+    /// When the models of near answers are looked after next.
+    pub(super) near_at: Instant,
     pub(super) backoff: Backoff,
     pub(super) clock: SharedClock,
     /// The installation that the node was told to accept last.
@@ -158,6 +165,8 @@ impl Session {
                 wake = self.reporter.tick() => self.report(wake, &*reports),
                 wake = self.saver.tick() => self.save(wake),
                 wake = self.mirror.tick() => self.write_mirror(wake),
+                () = near_due(&self.view, self.near_at) => self.refresh_near().await,
+                () = confirmed(&mut self.confirmations) => self.note_confirmed(),
                 message = messages.next() => match message {
                     Some(Ok(frame)) => {
                         if let Some(ended) = self.handle(frame).await {
@@ -199,21 +208,20 @@ impl Session {
         }
         let engine = Arc::clone(&self.engine);
         // A thread of the runtime only waits: it is shared, and could not take its priority back.
-        match tokio::task::spawn_blocking(move || receive_in_background(&engine, frame)).await {
-            Ok(result) => result,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // Cancelled: the runtime is shutting down, and this task with it.
-                Err(_) => pending().await,
-            },
-        }
+        ended(tokio::task::spawn_blocking(move || receive_in_background(&engine, frame)).await).await
     }
 
     fn report(&mut self, wake: ReporterWake, reports: &dyn Reports) {
         match wake {
             ReporterWake::Due => {
                 let contents = self.reporter.take();
-                let report = make_report(&self.engine().replica, &self.settings.node.id, &contents);
+                let confirmed = self.confirmations.as_ref().map(Confirmations::current);
+                let report = make_report(
+                    &self.engine().replica,
+                    &self.settings.node.id,
+                    &contents,
+                    confirmed,
+                );
                 let Some(report) = report else { return };
                 self.reporter.sending(contents, reports.report(report));
             }
@@ -281,14 +289,34 @@ impl Session {
         tokio::pin!(timer);
         let mut accepted = self.accepted.subscribe();
         loop {
-            tokio::select! {
+            // Nothing is awaited while one of these is held: what was accepted is read under a lock.
+            let near_is_due = tokio::select! {
                 biased;
                 () = stop.cancelled() => return false,
                 () = &mut timer => return true,
                 Ok(_) = accepted.wait_for(|accepted| other.is_some() && *accepted == other) => return true,
-                wake = self.saver.tick() => self.save(wake),
-                wake = self.mirror.tick() => self.write_mirror(wake),
+                wake = self.saver.tick() => {
+                    self.save(wake);
+                    false
+                }
+                wake = self.mirror.tick() => {
+                    self.write_mirror(wake);
+                    false
+                }
+                () = near_due(&self.view, self.near_at) => true,
+            };
+            if near_is_due {
+                self.refresh_near().await;
             }
+        }
+    }
+
+    /// Takes models of near answers that are ready and has new ones made; where all must be read for that, in the background.
+    async fn refresh_near(&mut self) {
+        self.near_at = Instant::now() + NEAR_INTERVAL;
+        if self.engine().near_is_due() {
+            let engine = Arc::clone(&self.engine);
+            ended(tokio::task::spawn_blocking(move || lock(&engine).refresh_near()).await).await;
         }
     }
 
@@ -340,6 +368,32 @@ impl Session {
 
     fn engine(&self) -> MutexGuard<'_, Engine> {
         lock(&self.engine)
+    }
+}
+
+/// Returns when the models of near answers are to be looked after, which is never while nobody wants them.
+async fn near_due(view: &LearnedView, at: Instant) {
+    view.near_is_wanted().await;
+    sleep_until(at).await;
+}
+
+/// What came of work in another thread.
+pub(super) async fn ended<T>(joined: Result<T, JoinError>) -> T {
+    match joined {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // Cancelled: the runtime is shutting down, and this task with it.
+            Err(_) => pending().await,
+        },
+    }
+}
+
+/// Waits until something else is confirmed by those to whom the node hands on what it holds, if it does. Cancel-safe.
+async fn confirmed(confirmations: &mut Option<Confirmations>) {
+    match confirmations {
+        Some(confirmations) => confirmations.changed().await,
+        None => pending().await,
     }
 }
 

@@ -1,20 +1,21 @@
 //! A node's settings: what it subscribes to and how it behaves.
 
-#[cfg(any(test, feature = "simulation"))]
-use std::sync::Arc;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use emend_base::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
-use emend_core::{InstallationId, Kind, Namespace, NodeId, Violations, kinds::Form};
+use emend_core::{InstallationId, Kind, Namespace, NodeId, Violations, generalise::Vectors, kinds::Form};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
+use tokio::sync::watch;
 use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{
+    confirmed::Confirmed,
     mirror::Followed,
     transport::{Grpc, Transport},
 };
@@ -116,7 +117,9 @@ pub struct SubscriberBuilder {
     pub(super) copy: Option<PathBuf>,
     pub(super) copy_interval: Duration,
     pub(super) mirror: Option<MirrorSettings>,
+    pub(super) vectors: Option<Arc<dyn Vectors>>,
     pub(super) accepted_installation: Option<InstallationId>,
+    pub(super) confirmed: Option<watch::Receiver<Confirmed>>,
     pub(super) backoff: BackoffConfig,
     pub(super) clock: SharedClock,
     pub(super) entropy: Entropy,
@@ -149,7 +152,9 @@ impl SubscriberBuilder {
             copy: None,
             copy_interval: Duration::from_secs(30),
             mirror: None,
+            vectors: None,
             accepted_installation: None,
+            confirmed: None,
             backoff: BackoffConfig::default(),
             clock: SystemClock::shared(),
             entropy: Entropy::system(),
@@ -301,10 +306,24 @@ impl SubscriberBuilder {
         self
     }
 
+    /// Gives near answers by these vectors, too, where it is set that nodes add just these; all nodes need the same files. Default:
+    /// by words alone.
+    pub fn near_vectors(mut self, vectors: Arc<dyn Vectors>) -> Self {
+        self.vectors = Some(vectors);
+        self
+    }
+
     /// Accepts this installation even if the copy on disk is of another one. Default: a node that holds something accepts
     /// no other installation, keeps what it holds and reports `INSTALLATION_MISMATCH`.
     pub fn accept_installation(mut self, installation: InstallationId) -> Self {
         self.accepted_installation = Some(installation);
+        self
+    }
+
+    /// Hands on what it holds: reports what is confirmed there in place of what it has applied itself. Default: the node
+    /// answers by what it holds.
+    pub fn confirmed(mut self, confirmed: watch::Receiver<Confirmed>) -> Self {
+        self.confirmed = Some(confirmed);
         self
     }
 

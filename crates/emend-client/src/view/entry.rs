@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_core::{Kind, Layer, Learned, Revision, search::Tuning};
+use emend_core::{Kind, Layer, Learned, NearLookup, Revision, search::Tuning};
 
 use super::{
     domains::{DomainRules, OnlyRule, RulesFound},
@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) edge: Option<EdgeDecided>,
     /// How queries of the type of that name are searched; `None`: with the defaults.
     pub(crate) tuning: Option<Arc<Tuning>>,
+    /// How phrases of the kind of that name that nobody corrected are answered; `None`: with the defaults.
+    pub(crate) near: Option<Arc<NearLookup>>,
 }
 
 impl Entry {
@@ -59,7 +61,8 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning => None,
+            | Kind::SearchTuning
+            | Kind::NearLookup => None,
         }
     }
 
@@ -100,6 +103,7 @@ impl Entry {
                 });
             }
             Learned::SearchTuning(set) => self.tuning = set.as_ref().map(|set| set.tuning().clone()),
+            Learned::NearLookup(near) => self.near = near.clone().map(Arc::new),
             Learned::EdgeLabel(label) => {
                 self.edge = label.map(|label| EdgeDecided {
                     relation: label.relation(),
@@ -126,7 +130,8 @@ impl Entry {
             | Kind::EdgeLabel
             | Kind::Prompt
             | Kind::Profile
-            | Kind::SearchTuning => {}
+            | Kind::SearchTuning
+            | Kind::NearLookup => {}
         }
     }
 
@@ -161,6 +166,7 @@ impl Entry {
             Kind::ClaimState => self.claim = None,
             Kind::EdgeLabel => self.edge = None,
             Kind::SearchTuning => self.tuning = None,
+            Kind::NearLookup => self.near = None,
         }
     }
 
@@ -193,6 +199,7 @@ impl Entry {
             && self.claim.is_none()
             && self.edge.is_none()
             && self.tuning.is_none()
+            && self.near.is_none()
     }
 }
 
@@ -279,6 +286,14 @@ impl<'a> Found<'a> {
         match self {
             Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
             Self::Many(entry) => entry.tuning.as_ref(),
+        }
+    }
+
+    /// How phrases of the kind of that name that nobody corrected are answered.
+    pub(crate) fn near(self) -> Option<&'a NearLookup> {
+        match self {
+            Self::One(..) | Self::Domain(_) | Self::Synonyms(_) => None,
+            Self::Many(entry) => entry.near.as_deref(),
         }
     }
 

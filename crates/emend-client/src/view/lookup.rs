@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use emend_core::{
     NormalizedKey, Revision, Scope,
+    generalise::Near,
     lookup::{self, Match},
     normalize::compose,
 };
+
+use super::NearStatus;
 
 /// The score of every learned answer.
 pub const LEARNED_SCORE: f64 = 1.0;
@@ -91,6 +94,10 @@ pub struct Resolution {
     /// Ask the user: nothing was learned, and of the backend's candidates that are not prohibited there is more than
     /// one and the best scores below 0.9.
     pub feedback_hint: bool,
+    /// What was learned for similar phrases; only where the caller asked for it and nothing was learned for the phrase itself.
+    pub near: Option<Near>,
+    /// Whether near answers are given.
+    pub near_status: NearStatus,
     /// The normalised phrase that was looked up.
     pub phrase: NormalizedKey,
     /// The revision of the state that answered.
@@ -118,6 +125,8 @@ impl Resolution {
             found_prohibited: found.found_prohibited(),
             prohibited,
             feedback_hint: found.feedback_hint(candidates),
+            near: None,
+            near_status: NearStatus::NotAsked,
             phrase,
             revision,
         }

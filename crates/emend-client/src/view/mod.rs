@@ -9,12 +9,15 @@ mod evidence;
 mod expand;
 mod line;
 mod lookup;
+mod near;
+mod near_index;
 mod outputs;
 mod publisher;
 mod state;
 pub(crate) mod status;
 mod synonyms;
 mod table;
+mod taught;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -27,6 +30,7 @@ use emend_base::{Entropy, SharedClock};
 use emend_core::{
     Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, TrustLevel, UserId,
     evidence::{Decided, Layers, deciding, host as host_name},
+    generalise::Vectors,
     lookup::{Match, resolve},
 };
 use tokio::sync::watch;
@@ -35,13 +39,15 @@ pub use self::{
     domains::{DomainDecided, SourceTrust},
     evidence::{ClaimDecided, EdgeDecided},
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
+    near::NearStatus,
     outputs::{PromptInForce, RenderOptions, Rendered},
     publisher::{Fact, Publisher},
     status::{Origin, Staleness},
     synonyms::{Expansion, StandsFor},
+    taught::TaughtSynonym,
     tuning::tuning_to_try,
 };
-use self::{entry::Found, state::ViewState, status::ViewStatus};
+use self::{entry::Found, near::NearWish, state::ViewState, status::ViewStatus};
 use crate::keyed_hash::KeyedHash;
 
 /// What was learned. Clones share the same view.
@@ -52,6 +58,8 @@ struct Shared {
     state: Arc<ArcSwap<ViewState>>,
     hash: Arc<KeyedHash>,
     status: watch::Sender<ViewStatus>,
+    near: NearWish,
+    vectors: Option<Arc<dyn Vectors>>,
     clock: SharedClock,
 }
 
@@ -68,11 +76,22 @@ impl LearnedView {
     /// Creates an empty view and its publisher. Nodes get theirs from a [`Subscriber`](crate::Subscriber); this is for
     /// callers that get resources in another way, such as tests and benchmarks.
     pub fn new(entropy: &Entropy, clock: SharedClock) -> (Publisher, Self) {
+        Self::with_vectors(entropy, clock, None)
+    }
+
+    /// As [`new`](Self::new); near answers are given by these vectors, too, where it is set that nodes add just these.
+    pub fn with_vectors(
+        entropy: &Entropy,
+        clock: SharedClock,
+        vectors: Option<Arc<dyn Vectors>>,
+    ) -> (Publisher, Self) {
         let hash = Arc::new(KeyedHash::new(entropy));
         let view = Self(Arc::new(Shared {
             state: Arc::new(ArcSwap::from_pointee(ViewState::empty())),
             hash: Arc::clone(&hash),
             status: watch::Sender::new(ViewStatus::default()),
+            near: NearWish::default(),
+            vectors,
             clock,
         }));
         (Publisher::new(view.clone(), hash), view)

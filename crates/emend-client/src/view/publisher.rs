@@ -9,11 +9,12 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use emend_core::{Kind, ResourceValue, Revision, evidence::Covering};
+use emend_core::{Kind, Learned, NearLookup, ResourceValue, Revision, evidence::Covering};
 
 use super::{
     LearnedView,
     entry::{Entry, Found},
+    near_index::NearIndex,
     state::{Overlay, ViewState},
     table::{Table, TextIndex},
     terms::TermIndex,
@@ -44,6 +45,34 @@ pub struct Fact<'a> {
 }
 
 impl Fact<'_> {
+    /// Where it counts for near answers, if it does: what everybody is taught that a phrase means.
+    fn taught_to_all(&self) -> Option<(&str, Kind)> {
+        (self.user_id.is_empty() && self.kind.rules().is_answer).then_some((self.namespace, self.kind))
+    }
+
+    /// How near answers are given, and of what, if it is about that.
+    fn sets_near(&self) -> Option<(&str, Kind, NearLookup)> {
+        if self.kind != Kind::NearLookup || !self.user_id.is_empty() {
+            return None;
+        }
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == self.key)?;
+        let setting = match self.value.as_ref().map(|value| &value.learned) {
+            Some(Learned::NearLookup(Some(setting))) => setting.clone(),
+            _ => NearLookup::default(),
+        };
+        Some((self.namespace, kind, setting))
+    }
+
+    /// Tells near answers of it; before it, nothing was learned for its key.
+    fn tell(&self, near: &mut NearIndex) {
+        if let Some((namespace, kind, setting)) = self.sets_near() {
+            near.set((namespace, kind), &setting);
+        }
+        if let (Some(place), Some(value)) = (self.taught_to_all(), &self.value) {
+            near.note(place, self.key, None, Some(value.learned.maps_to()));
+        }
+    }
+
     /// Passes to `change` each entry that the fact belongs to, by the hash of its key and the key itself, and how it is noted
     /// there: a synonym also in the entry of its representative, a decision about a domain in that of the pattern's name.
     fn for_each_entry(&self, hash: &KeyedHash, mut change: impl FnMut(u128, &str, fn(&mut Entry, &Self))) {
@@ -66,6 +95,8 @@ pub struct Publisher {
     hash: Arc<KeyedHash>,
     texts: TextIndex,
     terms: TermIndex,
+    /// `None` while nobody has asked for a near answer.
+    near: Option<NearIndex>,
     /// Whether large matchers are left where they are: neither taken nor freed.
     leaves_large: bool,
     pub(super) retired: Vec<Arc<ViewState>>,
@@ -79,6 +110,7 @@ impl Publisher {
             hash,
             texts,
             terms: TermIndex::default(),
+            near: None,
             leaves_large: false,
             retired: Vec::new(),
         }
@@ -94,10 +126,14 @@ impl Publisher {
         let mut table = Table::with_capacity(count);
         let mut texts = TextIndex::new(Arc::clone(&self.hash));
         let mut terms = TermIndex::default();
+        let mut near = self.new_near();
         let mut user_scoped = false;
         for fact in facts {
             if fact.value.is_none() {
                 continue;
+            }
+            if let Some(near) = &mut near {
+                fact.tell(near);
             }
             user_scoped |= !fact.user_id.is_empty();
             fact.for_each_entry(&self.hash, |key, term, note| {
@@ -112,10 +148,15 @@ impl Publisher {
         self.texts = texts;
         terms.settle(&self.terms);
         self.terms = terms;
+        if let Some(near) = &mut near {
+            near.all_is_told();
+        }
+        self.near = near;
         self.publish(ViewState {
             table: Arc::new(table),
             overlay: Overlay::default(),
             terms: self.terms.current(),
+            near: None,
             user_scoped,
             revision,
         });
@@ -125,10 +166,25 @@ impl Publisher {
     pub fn apply<'a>(&mut self, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
         let mut next = ViewState::clone(&self.view.state());
         next.revision = revision;
+        if self.near.is_none() && next.table.len() + next.overlay.len() == 0 {
+            self.near = self.new_near();
+        }
         for fact in facts {
             next.user_scoped |= !fact.user_id.is_empty();
+            if let Some(near) = &mut self.near
+                && let Some((namespace, kind, setting)) = fact.sets_near()
+            {
+                near.set((namespace, kind), &setting);
+            }
             fact.for_each_entry(&self.hash, |key, term, note| {
                 let mut entry = next.find(key).map(Found::to_entry).unwrap_or_default();
+                if let Some(near) = &mut self.near
+                    && let Some(place) = fact.taught_to_all()
+                {
+                    let before = entry.answer(fact.kind).map(|answer| &*answer.value);
+                    let after = fact.value.as_ref().map(|value| value.learned.maps_to());
+                    near.note(place, fact.key, before, after);
+                }
                 self.terms
                     .watch(fact.namespace, term, &mut entry, |entry| note(entry, &fact));
                 next.overlay.put(key, entry);
@@ -153,6 +209,57 @@ impl Publisher {
                 ..ViewState::clone(&current)
             });
         }
+    }
+
+    /// Takes models of near answers that are ready, and begins those that are to be made. To be called about twice a second once
+    /// somebody wants them. Says whether all that is learned must be told anew, by [`relearn`](Self::relearn).
+    pub fn refresh_near(&mut self) -> bool {
+        let Some(near) = &mut self.near else {
+            return self.view.keeps_near();
+        };
+        if near.is_lacking() {
+            return true;
+        }
+        if near.refresh() {
+            self.publish(ViewState::clone(&self.view.state()));
+        }
+        false
+    }
+
+    /// Whether there is anything for [`refresh_near`](Self::refresh_near) to do.
+    pub(crate) fn near_is_due(&self) -> bool {
+        match &self.near {
+            Some(near) => near.is_due() || near.is_lacking(),
+            None => self.view.keeps_near(),
+        }
+    }
+
+    /// Makes the models of near answers of all that is learned, which is what was published last.
+    pub fn relearn<'a>(&mut self, facts: impl IntoIterator<Item = Fact<'a>>) {
+        self.near = self.new_near();
+        if let Some(near) = &mut self.near {
+            for fact in facts {
+                fact.tell(near);
+            }
+            near.all_is_told();
+            near.refresh();
+            self.publish(ViewState::clone(&self.view.state()));
+        }
+    }
+
+    /// Makes all models of near answers, here and now: for those who publish by themselves, such as tests and benchmarks.
+    pub fn fit_near(&mut self) {
+        if let Some(near) = &mut self.near {
+            near.settle();
+            self.publish(ViewState::clone(&self.view.state()));
+        }
+    }
+
+    fn new_near(&mut self) -> Option<NearIndex> {
+        let (clock, vectors) = (Arc::clone(&self.view.0.clock), self.view.0.vectors.clone());
+        self.view
+            .keeps_near()
+            .then(|| NearIndex::new(clock, vectors, self.near.take()))
     }
 
     /// Whether the next `apply` of so many changes, or the next `advance`, may take milliseconds, because it merges into a
@@ -214,8 +321,17 @@ impl Publisher {
         next.overlay = Overlay::default();
     }
 
-    fn publish(&mut self, next: ViewState) {
+    fn publish(&mut self, mut next: ViewState) {
+        if let Some(near) = &mut self.near {
+            near.republish();
+            next.near = Some(near.current());
+        }
         self.retired.push(self.view.swap(Arc::new(next)));
+        // Whoever waits for it finds the state that has it.
+        if let Some(is_current) = self.near.as_ref().map(NearIndex::is_current) {
+            self.view
+                .update_status(|status| status.near_is_current = is_current);
+        }
         self.sweep();
     }
 

@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 
 use super::{
     entry::{Entry, Found},
+    near::NearIndexes,
     table::Table,
     terms::Terms,
 };
@@ -19,6 +20,8 @@ pub(crate) struct ViewState {
     pub(crate) overlay: Overlay,
     /// Finds at least the terms that have synonyms in this state; whether one has, the table and overlay say.
     pub(crate) terms: Arc<Terms>,
+    /// What near answers come from; `None`: nobody asked for one yet.
+    pub(crate) near: Option<Arc<NearIndexes>>,
     /// Whether anything may be user-scoped. If not, look-ups skip the user's entry.
     pub(crate) user_scoped: bool,
     /// Everything up to this revision is included.
@@ -32,6 +35,7 @@ impl ViewState {
             table: Arc::new(Table::with_capacity(0)),
             overlay: Overlay::default(),
             terms: Arc::default(),
+            near: None,
             user_scoped: false,
             revision: Revision(0),
         }

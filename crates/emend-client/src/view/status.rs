@@ -29,6 +29,8 @@ pub(crate) struct ViewStatus {
     pub(crate) origin: Origin,
     pub(crate) current_at: Option<Timestamp>,
     pub(crate) in_doubt: bool,
+    /// Whether near answers are by models of all that is shown.
+    pub(crate) near_is_current: bool,
 }
 
 /// How stale a view may be.

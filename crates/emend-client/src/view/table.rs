@@ -244,6 +244,7 @@ impl Table {
                 claim: None,
                 edge: None,
                 tuning: None,
+                near: None,
             } if prohibited.is_empty() => self.answer_word(Word::VERB, answer, texts),
             Entry {
                 verb: None,
@@ -255,6 +256,7 @@ impl Table {
                 claim: None,
                 edge: None,
                 tuning: None,
+                near: None,
             } if prohibited.is_empty() => self.answer_word(Word::ENTITY, answer, texts),
             Entry {
                 verb: None,
@@ -266,6 +268,7 @@ impl Table {
                 claim: None,
                 edge: None,
                 tuning: None,
+                near: None,
             } if prohibited.is_empty() => {
                 domains::packed(rules).and_then(|(index, revision)| Word::one(Word::DOMAIN, index, revision))
             }
@@ -279,6 +282,7 @@ impl Table {
                 claim: None,
                 edge: None,
                 tuning: None,
+                near: None,
             } if prohibited.is_empty() => {
                 Some(Word::synonyms(index(self.synonyms.insert((**synonyms).clone()))))
             }

@@ -15,6 +15,7 @@ use super::*;
 
 mod domains;
 mod expand;
+mod near;
 mod prompts;
 
 fn fact<'a>(key: &'a str, kind: Kind, user_id: &'a str, value: &'a str, revision: i64) -> Fact<'a> {

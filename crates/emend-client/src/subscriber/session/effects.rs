@@ -116,12 +116,14 @@ impl Session {
         self.saver.note();
         self.note_mirrored();
         for change in &update.changes {
-            if let Some(committed_at) = change.committed_at {
-                self.reporter.note_delay(now.duration_since(committed_at));
-            }
-            if let Some(received_at) = change.feedback_received_at {
-                self.reporter
-                    .note_effect(now.duration_since(received_at), &change.traceparent);
+            match &mut self.confirmations {
+                Some(confirmations) => confirmations.await_change(change),
+                None => self.note_delays(
+                    now,
+                    change.committed_at,
+                    change.feedback_received_at,
+                    &change.traceparent,
+                ),
             }
             if let State::Rejected(why) = &change.state {
                 tracing::warn!(revision = %change.revision, %why, "a resource cannot be used here");
@@ -134,6 +136,43 @@ impl Session {
             applied_at: now,
         });
         self.check_digests(digest_check)
+    }
+
+    /// Has what was confirmed reported, with the delays of the changes that are in use since.
+    pub(super) fn note_confirmed(&mut self) {
+        let Some(confirmations) = &mut self.confirmations else {
+            return;
+        };
+        let news = confirmations.take();
+        let now = self.clock.now();
+        for change in news.changes {
+            self.note_delays(
+                now,
+                change.committed_at,
+                change.feedback_received_at,
+                &change.traceparent,
+            );
+        }
+        if news.is_urgent {
+            self.reporter.note_rejection();
+        }
+        self.reporter.note();
+    }
+
+    fn note_delays(
+        &mut self,
+        now: Timestamp,
+        committed_at: Option<Timestamp>,
+        feedback_received_at: Option<Timestamp>,
+        traceparent: &str,
+    ) {
+        if let Some(committed_at) = committed_at {
+            self.reporter.note_delay(now.duration_since(committed_at));
+        }
+        if let Some(received_at) = feedback_received_at {
+            self.reporter
+                .note_effect(now.duration_since(received_at), traceparent);
+        }
     }
 
     /// Records that the view shows a newer state. At `current_at`, if given, it was known to equal the server's.
