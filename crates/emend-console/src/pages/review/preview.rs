@@ -1,0 +1,207 @@
+//! What a candidate would change: which answers to the queries of the last week.
+
+use emend_proto::{
+    feedback::v1::{Feedback, ListFeedbackRequest, ListQueriesRequest, Query, SearchRatingFilter},
+    learning::v1::{NearStatus, PreviewCandidateRequest, PreviewedAnswer, PreviewedChanges},
+};
+use emend_wire::{preview::queries, render};
+use jiff::SignedDuration;
+use prost_types::Timestamp;
+use tonic::Status;
+
+use crate::{page::Visitor, text::Language};
+
+/// How far back it looks, in days.
+const DAYS: i64 = 7;
+/// The queries, or ratings, of a page, and the pages that are read at most.
+const PAGE: i32 = 500;
+const PAGES: usize = 10;
+
+/// What would be answered differently.
+#[derive(Debug)]
+pub(super) struct Preview {
+    /// How many queries would be answered differently, and what people said of that.
+    pub summary: Vec<String>,
+    pub answers: Vec<Answered>,
+    /// Near answers could not be compared.
+    pub is_exact_only: bool,
+}
+
+/// A query whose answer would change.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub text: String,
+    pub searches: i64,
+    pub before: String,
+    pub after: String,
+    pub for_it: i64,
+    pub against: i64,
+}
+
+impl From<PreviewedAnswer> for Answered {
+    fn from(answer: PreviewedAnswer) -> Self {
+        let shown = |choice: String, is_near: bool| match (&*choice, is_near) {
+            ("", _) => "–".to_owned(),
+            (_, true) => format!("≈ {choice}"),
+            (_, false) => choice,
+        };
+        Self {
+            text: answer.text,
+            searches: answer.search_count,
+            before: shown(answer.before, answer.before_is_near),
+            after: shown(answer.after, answer.after_is_near),
+            for_it: answer.rated_for_count + answer.corrected_for_count,
+            against: answer.rated_against_count + answer.corrected_against_count,
+        }
+    }
+}
+
+/// Tries a candidate on what was searched.
+pub(super) async fn preview(visitor: &Visitor, id: &str) -> Result<Preview, Status> {
+    let now = visitor.console.clock.now();
+    let from = now
+        .checked_sub(SignedDuration::from_hours(24 * DAYS))
+        .unwrap_or(now);
+    let from = render::timestamp(from);
+    let ratings = if visitor.may("feedback.v1.FeedbackService/ListFeedback") {
+        rated(visitor, &from).await?
+    } else {
+        Vec::new()
+    };
+    let request = PreviewCandidateRequest {
+        namespace: visitor.namespace.clone(),
+        candidate_id: id.to_owned(),
+        queries: queries(&recorded(visitor, &from).await?, &ratings),
+    };
+    let mut candidates = visitor.services.candidates();
+    // A model may have to be made first.
+    let answer = candidates
+        .preview_candidate(visitor.services.model_call(request))
+        .await?;
+    let changes = answer.into_inner().changes.unwrap_or_default();
+    Ok(Preview {
+        summary: summary(visitor.language, &changes),
+        is_exact_only: changes.query_count > 0
+            && matches!(changes.near_status(), NearStatus::Fitting | NearStatus::TooMany),
+        answers: changes.answers.into_iter().map(Answered::from).collect(),
+    })
+}
+
+/// What was found, in sentences that say one thing each.
+fn summary(language: Language, found: &PreviewedChanges) -> Vec<String> {
+    let (queries, changed) = (found.query_count, found.changed_query_count);
+    let searches = found.changed_search_count;
+    let first = match (language, queries, changed) {
+        (Language::English, 0, _) => {
+            format!("No query of the last {DAYS} days is recorded, so there is nothing to compare.")
+        }
+        (Language::Japanese, 0, _) => format!("直近{DAYS}日間のクエリの記録がないため、比較できません。"),
+        (Language::English, _, 0) => {
+            format!(
+                "None of the {queries} recorded queries of the last {DAYS} days would be answered differently."
+            )
+        }
+        (Language::Japanese, _, 0) => {
+            format!("直近{DAYS}日間に記録された {queries} 件のクエリのうち、応答が変わるものはありません。")
+        }
+        (Language::English, ..) => format!(
+            "{changed} of the {queries} recorded queries of the last {DAYS} days would be answered differently (searched {searches} times)."
+        ),
+        (Language::Japanese, ..) => format!(
+            "直近{DAYS}日間に記録された {queries} 件のクエリのうち、{changed} 件の応答が変わります(検索 {searches} 回)。"
+        ),
+    };
+    let for_it = found.rated_for_count + found.corrected_for_count;
+    let against = found.rated_against_count + found.corrected_against_count;
+    let said = (for_it + against > 0).then(|| match language {
+        Language::English => {
+            format!("Of what people said about these answers, {for_it} speak for the change, {against} against it.")
+        }
+        Language::Japanese => {
+            format!("これらの応答への評価と修正: 変更を支持 {for_it} 件、反対 {against} 件。")
+        }
+    });
+    [first].into_iter().chain(said).collect()
+}
+
+async fn recorded(visitor: &Visitor, from: &Timestamp) -> Result<Vec<Query>, Status> {
+    let mut client = visitor.services.queries();
+    let (mut all, mut page_token) = (Vec::new(), String::new());
+    for _ in 0..PAGES {
+        let request = ListQueriesRequest {
+            namespace: visitor.namespace.clone(),
+            page_size: PAGE,
+            page_token,
+            searched_from: Some(*from),
+            ..ListQueriesRequest::default()
+        };
+        let page = client
+            .list_queries(visitor.services.call(request))
+            .await?
+            .into_inner();
+        all.extend(page.queries);
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+async fn rated(visitor: &Visitor, from: &Timestamp) -> Result<Vec<Feedback>, Status> {
+    let mut client = visitor.services.feedback();
+    let (mut all, mut page_token) = (Vec::new(), String::new());
+    for _ in 0..PAGES {
+        let request = ListFeedbackRequest {
+            namespace: visitor.namespace.clone(),
+            page_size: PAGE,
+            page_token,
+            received_from: Some(*from),
+            // One that was replaced by a newer rating counts no longer.
+            search_ratings: Some(SearchRatingFilter {
+                counting: true,
+                ..SearchRatingFilter::default()
+            }),
+            ..ListFeedbackRequest::default()
+        };
+        let page = client
+            .list_feedback(visitor.services.call(request))
+            .await?
+            .into_inner();
+        all.extend(page.feedback);
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_says_what_was_found_and_nothing_else() {
+        let said = |query_count, changed_query_count, rated_for_count| {
+            let found = PreviewedChanges {
+                query_count,
+                changed_query_count,
+                changed_search_count: 9,
+                rated_for_count,
+                ..PreviewedChanges::default()
+            };
+            summary(Language::English, &found).join(" ")
+        };
+        assert!(said(0, 0, 0).contains("nothing to compare"));
+        assert_eq!(
+            said(4, 0, 0),
+            "None of the 4 recorded queries of the last 7 days would be answered differently."
+        );
+        let some = said(4, 2, 1);
+        assert!(
+            some.contains("2 of the 4") && some.contains("searched 9 times") && some.contains("1 speak for"),
+            "{some}"
+        );
+    }
+}
