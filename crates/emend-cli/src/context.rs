@@ -1,18 +1,21 @@
 //! The context of every command: where the services are, which namespace to use, how long to wait.
 
+mod connection;
+mod kept;
 mod listing;
 mod options;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use emend_base::{
     Entropy, SharedClock, SystemClock,
-    bearer::TokenFile,
+    bearer::{Token, TokenFile},
     telemetry::Telemetry,
     tls::{ClientTls, Remote, TrustError},
 };
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
+    access::v1::access_service_client::AccessServiceClient,
     feedback::v1::{
         feedback_service_client::FeedbackServiceClient, query_service_client::QueryServiceClient,
         settings_service_client::SettingsServiceClient,
@@ -25,9 +28,10 @@ use emend_proto::{
     },
     search::v1::search_service_client::SearchServiceClient,
 };
-use tonic::{Request, transport::Channel};
+use tonic::{Request, metadata::MetadataMap};
 
-pub use self::options::Global;
+pub use self::{connection::Connection, options::Global};
+use self::{connection::Peer, kept::Kept};
 use crate::failure::{Failure, Result};
 
 /// The default address of feedback-svc, to connect to or to listen on.
@@ -53,6 +57,10 @@ pub struct Context {
     pub clock: SharedClock,
     /// This process's telemetry.
     pub telemetry: Telemetry,
+    /// The token of the caller for whom this process calls, instead of that in a file.
+    token: Option<Token>,
+    /// Connections that all calls share, in a process that calls for many.
+    kept: Option<Arc<Kept>>,
 }
 
 impl Context {
@@ -63,6 +71,27 @@ impl Context {
             telemetry,
             entropy: Entropy::system(),
             clock: SystemClock::shared(),
+            token: None,
+            kept: None,
+        }
+    }
+
+    /// The same context for a process that calls for many: its calls share one connection to each service and carry no token
+    /// but a caller's.
+    #[must_use]
+    pub fn for_many(&self, feedback: Remote, learning: Remote) -> Self {
+        let mut context = self.clone();
+        context.global.token_file = None;
+        context.kept = Some(Arc::new(Kept::new(feedback, learning)));
+        context
+    }
+
+    /// The same context with the token of a caller.
+    #[must_use]
+    pub fn with_token(&self, token: Option<Token>) -> Self {
+        Self {
+            token,
+            ..self.clone()
         }
     }
 
@@ -138,7 +167,9 @@ impl Context {
     /// A request with the caller's token, for calls that take as long as there is something to send.
     pub fn request_without_deadline<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
-        if let Some(path) = &self.global.token_file {
+        if let Some(token) = &self.token {
+            token.authorize(&mut request);
+        } else if let Some(path) = &self.global.token_file {
             TokenFile::new(path).authorize(&mut request);
         }
         request
@@ -147,6 +178,11 @@ impl Context {
     /// A builder for a subscriber with the caller's token.
     pub fn subscriber(&self, node_id: impl Into<String>) -> Result<SubscriberBuilder> {
         let builder = Subscriber::builder(self.learning_remote()?, node_id);
+        if let Some(token) = &self.token {
+            let mut headers = MetadataMap::new();
+            token.authorize_headers(&mut headers);
+            return Ok(builder.headers(headers));
+        }
         Ok(match &self.global.token_file {
             Some(path) => builder.token_file(path),
             None => builder,
@@ -164,57 +200,67 @@ impl Context {
     }
 
     /// A client of the feedback service.
-    pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
+    pub async fn feedback(&self) -> Result<FeedbackServiceClient<Connection>> {
         self.feedback_channel().await.map(FeedbackServiceClient::new)
     }
 
+    /// A client of what the caller may do at feedback-svc.
+    pub async fn feedback_access(&self) -> Result<AccessServiceClient<Connection>> {
+        self.feedback_channel().await.map(AccessServiceClient::new)
+    }
+
+    /// A client of what the caller may do at learning-svc.
+    pub async fn learning_access(&self) -> Result<AccessServiceClient<Connection>> {
+        self.learning_channel().await.map(AccessServiceClient::new)
+    }
+
     /// A client of feedback-svc's queries.
-    pub async fn queries(&self) -> Result<QueryServiceClient<Channel>> {
+    pub async fn queries(&self) -> Result<QueryServiceClient<Connection>> {
         self.feedback_channel().await.map(QueryServiceClient::new)
     }
 
     /// A client of feedback-svc's settings.
-    pub async fn settings(&self) -> Result<SettingsServiceClient<Channel>> {
+    pub async fn settings(&self) -> Result<SettingsServiceClient<Connection>> {
         self.feedback_channel().await.map(SettingsServiceClient::new)
     }
 
     /// A client of the review queue.
-    pub async fn candidates(&self) -> Result<CandidateServiceClient<Channel>> {
+    pub async fn candidates(&self) -> Result<CandidateServiceClient<Connection>> {
         self.learning_channel().await.map(CandidateServiceClient::new)
     }
 
     /// A client of what was learned.
-    pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
+    pub async fn resources(&self) -> Result<ResourceServiceClient<Connection>> {
         self.learning_channel().await.map(ResourceServiceClient::new)
     }
 
     /// A client of the evidence graph.
-    pub async fn evidence(&self) -> Result<EvidenceServiceClient<Channel>> {
+    pub async fn evidence(&self) -> Result<EvidenceServiceClient<Connection>> {
         self.learning_channel().await.map(EvidenceServiceClient::new)
     }
 
     /// A client of what an AI is asked with.
-    pub async fn outputs(&self) -> Result<OutputServiceClient<Channel>> {
+    pub async fn outputs(&self) -> Result<OutputServiceClient<Connection>> {
         self.learning_channel().await.map(OutputServiceClient::new)
     }
 
     /// A client of what users know and want to learn.
-    pub async fn profiles(&self) -> Result<ProfileServiceClient<Channel>> {
+    pub async fn profiles(&self) -> Result<ProfileServiceClient<Connection>> {
         self.learning_channel().await.map(ProfileServiceClient::new)
     }
 
     /// A client of the policies.
-    pub async fn policies(&self) -> Result<PolicyServiceClient<Channel>> {
+    pub async fn policies(&self) -> Result<PolicyServiceClient<Connection>> {
         self.learning_channel().await.map(PolicyServiceClient::new)
     }
 
     /// A client of the fleet's state.
-    pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Channel>> {
+    pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Connection>> {
         self.learning_channel().await.map(SubscriptionServiceClient::new)
     }
 
     /// A client of a search node, which gets no token.
-    pub async fn search_node(&self, address: &str) -> Result<SearchServiceClient<Channel>> {
+    pub async fn search_node(&self, address: &str) -> Result<SearchServiceClient<Connection>> {
         let remote = self.remote(address, "node")?;
         let channel = connect("the search node", address, "node", remote).await?;
         Ok(SearchServiceClient::new(channel))
@@ -231,25 +277,47 @@ impl Context {
             .map_err(|error| Failure::usage(format!("--token-file: {error}")))
     }
 
-    async fn feedback_channel(&self) -> Result<Channel> {
+    async fn feedback_channel(&self) -> Result<Connection> {
         self.check_token()?;
-        let remote = self.feedback_remote()?;
-        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote).await
+        let connected = async {
+            let remote = self.feedback_remote()?;
+            connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote).await
+        };
+        // Boxed: it is large, and part of every call's future.
+        let connected = Box::pin(connected);
+        match &self.kept {
+            Some(kept) => kept.feedback(connected).await,
+            None => connected.await,
+        }
     }
 
-    async fn learning_channel(&self) -> Result<Channel> {
+    async fn learning_channel(&self) -> Result<Connection> {
         self.check_token()?;
-        let remote = self.learning_remote()?;
-        connect("learning-svc", self.learning_addr(), "learning-addr", remote).await
+        let connected = async {
+            let remote = self.learning_remote()?;
+            connect("learning-svc", self.learning_addr(), "learning-addr", remote).await
+        };
+        // Boxed: it is large, and part of every call's future.
+        let connected = Box::pin(connected);
+        match &self.kept {
+            Some(kept) => kept.learning(connected).await,
+            None => connected.await,
+        }
     }
 
     /// Where feedback-svc is, and how connections to it are secured.
     pub fn feedback_remote(&self) -> Result<Remote> {
+        if let Some(kept) = &self.kept {
+            return Ok(kept.feedback_remote());
+        }
         self.remote(self.feedback_addr(), "feedback-addr")
     }
 
     /// Where learning-svc is, and how connections to it are secured.
     pub fn learning_remote(&self) -> Result<Remote> {
+        if let Some(kept) = &self.kept {
+            return Ok(kept.learning_remote());
+        }
         self.remote(self.learning_addr(), "learning-addr")
     }
 
@@ -267,15 +335,9 @@ impl Context {
             ));
         }
         let tls = ClientTls::from_files(ca.as_deref(), client_cert.as_deref(), client_key.as_deref());
-        let uri = if address.contains("://") {
-            address.to_owned()
-        } else if tls.is_some() {
-            format!("https://{address}")
-        } else {
-            format!("http://{address}")
-        };
-        let remote = Remote::new(&uri)
-            .map_err(|error| Failure::usage(format!("--{flag} {address:?} is not HOST:PORT: {error}")))?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let remote =
+            Remote::at(address, scheme).map_err(|error| Failure::usage(format!("--{flag}: {error}")))?;
         let Some(tls) = tls else { return Ok(remote) };
         tls.check()
             .and_then(|()| remote.tls(tls))
@@ -288,11 +350,18 @@ async fn connect(
     address: &str,
     flag: &'static str,
     remote: Remote,
-) -> Result<Channel> {
+) -> Result<Connection> {
+    let remote = remote.map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true));
+    let peer = Peer {
+        service,
+        address: address.to_owned(),
+        flag,
+        remote: remote.clone(),
+    };
     remote
-        .map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true))
         .connect()
         .await
+        .map(|channel| Connection::new(channel, peer))
         .map_err(|error| match TrustError::within(&error) {
             Some(untrusted) => Failure::Untrusted {
                 service,
@@ -399,6 +468,11 @@ mod tests {
         let plain = secured(&["--feedback-addr=http://127.0.0.1:7401", &ca]).unwrap_err();
         assert!(plain.to_string().contains("https://"), "{plain}");
         assert!(secured(&["--client-cert=x.pem"]).is_err(), "no key");
+        let port = secured(&["--feedback-addr=7401"]).unwrap_err().to_string();
+        assert!(
+            port.contains("--feedback-addr") && port.contains("127.0.0.1:7401"),
+            "{port}"
+        );
         let away = secured(&["--ca=/nowhere/ca.pem"]).unwrap_err();
         assert!(away.to_string().contains("/nowhere/ca.pem"), "{away}");
     }

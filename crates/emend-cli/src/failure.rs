@@ -3,11 +3,10 @@
 use std::{io, process::ExitCode};
 
 use emend_base::status::{Explained, code_name};
-use emend_core::text::escaped;
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use crate::output::json_escaped;
+use crate::output::{json_escaped, on_standard_error};
 
 /// The result of a command.
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
@@ -132,7 +131,7 @@ impl Failure {
         match self {
             Self::OutputClosed => {}
             failure if json => eprintln!("{}", json_escaped(&failure.to_json().to_string())),
-            failure => eprintln!("emend: {}", escaped(&failure.to_string())),
+            failure => eprintln!("{}", on_standard_error(&format!("emend: {failure}"))),
         }
     }
 }
@@ -183,7 +182,11 @@ pub fn explained_to_json(explained: &Explained) -> Value {
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
-        Self::Refused(Box::new(Explained::from(&status)))
+        let mut explained = Explained::from(&status);
+        if explained.reason.as_deref() == Some("CREDENTIALS_MISSING") {
+            explained.message += ": pass --token-file, or --client-cert and --client-key";
+        }
+        Self::Refused(Box::new(explained))
     }
 }
 

@@ -47,6 +47,7 @@ use crate::{
 #[command(
     name = "emend",
     version,
+    disable_help_subcommand = true,
     after_help = "Exit codes: 0 done, 1 failed, 2 invalid, 3 not found, 4 conflict, 5 unavailable",
     max_term_width = 100,
     help_template = TEMPLATE,
@@ -64,7 +65,6 @@ pub struct Cli {
 
 const TEMPLATE: &str = "\
 {about}
-
 {usage-heading} {usage}
 
 Commands:
@@ -131,11 +131,12 @@ pub fn main() -> ExitCode {
         Ok(begun) => begun,
         Err(exit) => return exit.print(),
     };
-    let level = if matches!(cli.command, Command::Up(_)) {
-        "info"
-    } else {
-        "warn"
+    let serves = match &cli.command {
+        Command::Up(_) | Command::Console(_) | Command::Edge(_) => true,
+        Command::Mcp(args) => args.is_served(),
+        _ => false,
     };
+    let level = if serves { "info" } else { "warn" };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -208,7 +209,8 @@ pub async fn execute(cli: Cli, telemetry: Telemetry, mut output: Output<'_>) -> 
     let Cli { global, command } = cli;
     let json = global.json;
     let context = Context::new(global, telemetry);
-    match command.run(&context, &mut output).await {
+    // Boxed because it is large.
+    match Box::pin(command.run(&context, &mut output)).await {
         Ok(code) => code,
         Err(failure) => {
             failure.report(json);
@@ -277,7 +279,7 @@ mod tests {
         }
         let mut built = Cli::command();
         built.build();
-        assert!(built.get_subcommands().count() <= 26);
+        assert!(built.get_subcommands().count() <= 27);
     }
 
     #[test]

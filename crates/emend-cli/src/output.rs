@@ -3,6 +3,7 @@
 //! What others wrote reaches no terminal as it is: characters that people do not see, and control characters, become escapes, in
 //! text `\u{202E}`, in JSON JSON's own ([`emend_core::text`]).
 
+mod lines;
 mod table;
 
 use std::{
@@ -11,10 +12,14 @@ use std::{
     io::{self, Write},
 };
 
+use emend_base::lines::{all_wrapped, width_of_standard_error, wrapped};
 use emend_core::text::{escaped, escaped_as};
 use serde_json::Value;
 
-pub use self::table::{Cell, Column, ID_PREFIX, Table, shortened};
+pub use self::{
+    lines::shortened,
+    table::{Cell, Column, ID_PREFIX, Table},
+};
 use crate::failure::Result;
 
 /// The maximum line width of a table that people read, where the terminal does not say how wide it is.
@@ -136,9 +141,12 @@ impl<'a> Output<'a> {
         self.lines(text.strip_suffix('\n').unwrap_or(text))
     }
 
-    /// Writes lines of text and flushes them, so that they appear at once when watching a stream.
+    /// Writes lines of text, broken where they are too long for the terminal, and flushes them, so that they appear at once when
+    /// watching a stream.
     pub fn line(&mut self, text: &str) -> Result {
-        self.lines(text.trim_end_matches('\n'))
+        let lines = text.trim_end_matches('\n').split('\n');
+        let lines: Vec<_> = lines.map(|line| wrapped(line, self.width)).collect();
+        self.lines(&lines.join("\n"))
     }
 
     fn lines(&mut self, text: &str) -> Result {
@@ -155,6 +163,12 @@ impl<'a> Output<'a> {
         self.to.flush()?;
         Ok(())
     }
+}
+
+/// A text as it is written to standard error: with escapes, and broken into lines where a terminal shows it.
+pub fn on_standard_error(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(escaped).collect();
+    all_wrapped(&lines.join("\n"), width_of_standard_error())
 }
 
 /// Colours in which a whole line may be written, and what ends them.

@@ -8,6 +8,8 @@ use anyhow::Context as _;
 use emend_base::{
     Environment, Lifecycle, bearer::TokenFile, http_client::model::Endpoint, telemetry::Metrics,
 };
+use emend_console::{Console, ConsoleArgs, ConsoleMetrics, Services};
+use emend_core::generalise::Vectors;
 use emend_serve::{
     auth::Authenticator,
     health::Readiness,
@@ -18,6 +20,7 @@ use feedback_svc::{LearningAddress, RatingHttp};
 
 pub use self::databases::{Databases, FEEDBACK_FILE, LEARNING_FILE};
 use crate::{
+    commands::console,
     context::Context,
     failure::{Failure, Result},
 };
@@ -40,6 +43,17 @@ pub struct Access {
     pub tls: Option<Arc<TlsServer>>,
 }
 
+/// What learning-svc is given besides.
+#[derive(Debug, Default)]
+pub struct Given {
+    /// The trust file that it applies.
+    pub trust_file: Option<PathBuf>,
+    /// What generates prompts and suggestions for profiles.
+    pub generator: Option<Endpoint>,
+    /// The vectors that near answers are given by, too, where a policy names just these.
+    pub near_vectors: Option<Arc<dyn Vectors>>,
+}
+
 /// The two services, running and ready.
 #[derive(Debug)]
 pub struct Pair {
@@ -58,7 +72,7 @@ impl Pair {
         addresses: (&str, &str),
         (exposure, access): (&Exposure, Access),
         rating_http: RatingHttp,
-        (trust_file, generator): (Option<PathBuf>, Option<Endpoint>),
+        given: Given,
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
@@ -74,10 +88,13 @@ impl Pair {
             entropy: context.entropy.clone(),
         };
         let metrics = Metrics::new();
+        // Also where no console is served, so that dashboards have zeros.
+        let _ = ConsoleMetrics::of(&metrics);
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.init = databases.accept_new_installation;
-        config.trust_file = trust_file;
-        config.generator = generator;
+        config.trust_file = given.trust_file;
+        config.generator = given.generator;
+        config.near_vectors = given.near_vectors;
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&access.authenticator);
         config.tls.clone_from(&access.tls);
@@ -128,7 +145,7 @@ impl Pair {
             loopback,
             (&Exposure::default(), Access::default()),
             RatingHttp::default(),
-            (None, None),
+            Given::default(),
             lifecycle,
             context,
         )
@@ -143,6 +160,17 @@ impl Pair {
     /// Where learning-svc listens.
     pub fn learning(&self) -> SocketAddr {
         self.learning.address()
+    }
+
+    /// Serves the console to browsers, which reaches both services within this process.
+    pub async fn serve_console(
+        &self,
+        args: &ConsoleArgs,
+        lifecycle: &Lifecycle,
+        context: &Context,
+    ) -> Result<Option<Console>> {
+        let services = Services::new(self.feedback.inside(), self.learning.inside());
+        console::serve(args, services, &self.metrics, lifecycle, context).await
     }
 
     /// The metrics of both.
@@ -161,6 +189,11 @@ impl Pair {
     /// The same context, but connected to this pair.
     pub fn context(&self, context: &Context) -> Context {
         context.at(reachable(self.feedback()), reachable(self.learning()))
+    }
+
+    /// The same context, but for many callers, whose calls reach both services within this process.
+    pub fn context_of_many(&self, context: &Context) -> Context {
+        context.for_many(self.feedback.inside(), self.learning.inside())
     }
 
     /// Stops both, feedback-svc first, and closes their databases. With zero grace, for when their tasks have already

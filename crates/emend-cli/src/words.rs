@@ -126,6 +126,35 @@ impl From<Status> for CandidateStatus {
     }
 }
 
+/// The status of what only people decide about: a version of a prompt, a suggested entry of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Reviewed {
+    /// A person has to decide
+    #[value(name = "awaiting_review", aliases = ["awaiting-review", "review", "pending"])]
+    AwaitingReview,
+    /// A person approved or wrote it, and it is current
+    #[value(aliases = ["approved", "accepted"])]
+    Applied,
+    /// A person rejected it
+    Rejected,
+    /// Another one took its place
+    Superseded,
+    /// It was taken away
+    Withdrawn,
+}
+
+impl From<Reviewed> for CandidateStatus {
+    fn from(status: Reviewed) -> Self {
+        match status {
+            Reviewed::AwaitingReview => Self::AwaitingReview,
+            Reviewed::Applied => Self::Applied,
+            Reviewed::Rejected => Self::Rejected,
+            Reviewed::Superseded => Self::Superseded,
+            Reviewed::Withdrawn => Self::Withdrawn,
+        }
+    }
+}
+
 /// How much harm a wrong promotion would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Risk {

@@ -188,9 +188,11 @@ async fn accept_installation(
 fn token(context: &Context, output: &mut Output<'_>) -> Result {
     let token = mint(&context.entropy);
     let hash = TokenHash::of(&token).to_string();
-    output.result(&json!({"token": token, "tokenSha256": hash}), || {
-        format!("{token}\ntoken_sha256 = [\"{hash}\"]")
-    })
+    if output.is_json() {
+        return output.json_line(&json!({"token": token, "tokenSha256": hash}).to_string());
+    }
+    // Never broken into lines: both are copied.
+    output.verbatim(&format!("{token}\ntoken_sha256 = [\"{hash}\"]\n"))
 }
 
 async fn new_epoch(

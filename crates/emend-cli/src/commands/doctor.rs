@@ -129,7 +129,10 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
             // Opening the database must not create one.
             if !path.is_file() {
                 let path = path.display();
-                return Err(Failure::usage(format!("there is no database at {path}")));
+                return Err(Failure::usage(format!(
+                    "there is no database at {path}: name the directory of `emend up` with --data-dir, or a database \
+                     on PostgreSQL with --database-url"
+                )));
             }
             directories.insert(path.parent().unwrap_or(Path::new("")).to_path_buf());
         }

@@ -13,7 +13,9 @@ use clap::{
 };
 use emend_proto::{
     common::v1::Resource,
-    feedback::v1::{ExportFeedbackRequest, ExportFormat},
+    feedback::v1::{
+        ExportFeedbackRequest, ExportFeedbackResponse, ExportFormat, UpdateFeedbackLabelsRequest,
+    },
     learning::v1::{ListResourcesRequest, NodeInfo, SubscribeRequest, subscribe_response::Message},
 };
 use indicatif::ProgressBar;
@@ -26,7 +28,7 @@ use super::{feedback::SearchRatings, import::format_of};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, on_standard_error},
     transfer::{Format, Record, Writer},
     words::{self, Kind},
 };
@@ -88,7 +90,7 @@ struct RatingsArgs {
     /// Only ratings stored before this time
     #[arg(long, value_name = "TIME", value_parser = words::instant)]
     before: Option<prost_types::Timestamp>,
-    /// Mark what is exported as processed
+    /// Mark the ratings that are in the export as processed; not those of which only pairs are left out
     #[arg(long)]
     mark_processed: bool,
 }
@@ -115,11 +117,13 @@ impl From<RatingsFormat> for ExportFormat {
 /// Exports ratings.
 async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    // Which pairs are left out is known only once all are there: what was given is marked then.
+    let marks_pairs = args.mark_processed && args.format == RatingsFormat::Pairs;
     let request = ExportFeedbackRequest {
         namespace: context.namespace(),
         search_ratings: args.ratings.filter(),
         format: ExportFormat::from(args.format).into(),
-        mark_processed: args.mark_processed,
+        mark_processed: args.mark_processed && !marks_pairs,
         received_from: args.from,
         received_before: args.before,
     };
@@ -127,29 +131,53 @@ async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'
         let (mut judgements, mut preferences) = (Judgements::default(), Preferences::default());
         let count = parts(context, request, |part| {
             match args.format {
-                RatingsFormat::Qrels => judgements.add(part),
+                RatingsFormat::Qrels => judgements.add(&part.text),
                 RatingsFormat::Pairs => preferences.add(part)?,
-                RatingsFormat::Csv | RatingsFormat::Jsonl => to.write_all(part.as_bytes())?,
+                RatingsFormat::Csv | RatingsFormat::Jsonl => to.write_all(part.text.as_bytes())?,
             }
             Ok(())
         })
         .await?;
         write!(to, "{judgements}{preferences}")?;
+        let count = if args.format == RatingsFormat::Pairs {
+            preferences.given().count() as u64
+        } else {
+            count
+        };
+        if marks_pairs {
+            to.flush()?;
+            mark(context, preferences.given()).await?;
+        }
         match preferences.ties() {
             0 => {}
             1 => eprintln!("emend: 1 pair was left out: as many ratings say the opposite"),
-            ties => eprintln!("emend: {ties} pairs were left out: as many ratings say the opposite"),
+            ties => eprintln!("emend: {ties} pairs left out: as many ratings say the opposite"),
         }
         Ok(count)
     })
     .await
 }
 
+/// Marks ratings as processed.
+async fn mark(context: &Context, ids: impl Iterator<Item = &str>) -> Result {
+    let mut client = context.feedback().await?;
+    for id in ids {
+        let request = UpdateFeedbackLabelsRequest {
+            namespace: context.namespace(),
+            feedback_id: id.to_owned(),
+            processed: Some(true),
+            ..UpdateFeedbackLabelsRequest::default()
+        };
+        client.update_feedback_labels(context.request(request)).await?;
+    }
+    Ok(())
+}
+
 /// Takes an export of ratings part by part, and says how many ratings are in it.
 pub(super) async fn parts(
     context: &Context,
     request: ExportFeedbackRequest,
-    mut take: impl FnMut(&str) -> Result,
+    mut take: impl FnMut(&ExportFeedbackResponse) -> Result,
 ) -> Result<u64> {
     let mut client = context.queries().await?;
     let mut parts = client
@@ -158,7 +186,7 @@ pub(super) async fn parts(
         .into_inner();
     let mut count = 0;
     while let Some(part) = parts.message().await? {
-        take(&part.text)?;
+        take(&part)?;
         count += u64::try_from(part.rating_count).unwrap_or(0);
     }
     Ok(count)
@@ -206,7 +234,11 @@ pub(super) async fn write_to(
     write: impl AsyncFnOnce(&mut (dyn Write + Send)) -> Result<u64>,
 ) -> Result {
     let Some(file) = file else {
-        return write(output).await.map(drop);
+        if write(output).await? == 0 {
+            // On standard error, so that it is not mistaken for a result.
+            eprintln!("emend: there are no such {what} to export");
+        }
+        return Ok(());
     };
     let directory = file
         .parent()
@@ -252,7 +284,7 @@ fn write_one(resource: &Resource, writer: &mut Writer<'_>) -> Result<bool> {
         return Ok(true);
     }
     let key = resource.key.clone().unwrap_or_default();
-    eprintln!(
+    let hint = format!(
         "emend: not exported: {} {}: {}",
         words::kind_name(key.kind),
         key.key,
@@ -262,6 +294,7 @@ fn write_one(resource: &Resource, writer: &mut Writer<'_>) -> Result<bool> {
             None => "this version does not know its kind",
         }
     );
+    eprintln!("{}", on_standard_error(&hint));
     Ok(false)
 }
 

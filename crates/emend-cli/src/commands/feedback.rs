@@ -5,7 +5,7 @@ mod query;
 use clap::Subcommand;
 use emend_core::ratings::target_named;
 use emend_proto::{
-    common::v1::correction::Correction as Variant,
+    common::v1::{Outcome, OutcomeState, correction::Correction as Variant},
     feedback::v1::{
         ContextState, DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest, SearchRatingFilter,
         SearchRatingState, UpdateFeedbackLabelsRequest,
@@ -96,6 +96,7 @@ impl SearchRatings {
             query_type: self.query_type.unwrap_or_default(),
             tag: self.tag.unwrap_or_default(),
             processed: self.processed,
+            ..SearchRatingFilter::default()
         })
     }
 }
@@ -253,14 +254,22 @@ fn table(feedback: &[Feedback]) -> Table {
                 .as_ref()
                 .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state))
                 .into(),
-            feedback
-                .present
-                .as_ref()
-                .map_or_else(|| "unknown".into(), |present| words::outcome_name(present.state))
-                .into(),
+            now(feedback).into(),
             marks(feedback).into(),
         ]
     })
+}
+
+/// Where what it proposed stands now. What had no effect proposed nothing, so learning-svc knows of none.
+fn now(feedback: &Feedback) -> String {
+    let evaluated = feedback.outcome.as_ref().map(Outcome::state);
+    match &feedback.present {
+        Some(present) => words::outcome_name(present.state),
+        None if evaluated == Some(OutcomeState::NoEffect) => {
+            words::outcome_name(OutcomeState::NoEffect.into())
+        }
+        None => "unknown".into(),
+    }
 }
 
 /// What was searched, where it is known, and what was said of it.

@@ -9,7 +9,6 @@ use std::{
     sync::Arc,
 };
 
-use emend_core::text::escaped;
 use emend_proto::learning::v1::{
     ImportAs, ImportError, ImportHeader, ImportMode, ImportResourcesRequest, ImportResourcesResponse,
     ImportRow, ImportRows, import_resources_request::Message,
@@ -22,7 +21,7 @@ use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, on_standard_error},
     transfer::{Format, RowError, source::Source},
     view,
     words::{BadRows, CountAs},
@@ -334,10 +333,8 @@ pub(super) fn report_bad_rows(file: &dyn fmt::Display, bad: &[ImportError]) {
         } else {
             format!("{field}: ")
         };
-        eprintln!(
-            "{}",
-            escaped(&format!("{file}, line {line}: {field}{description}"))
-        );
+        let bad = format!("{file}, line {line}: {field}{description}");
+        eprintln!("{}", on_standard_error(&bad));
     }
 }
 
@@ -347,10 +344,8 @@ pub(super) fn report_passed_over(file: &dyn fmt::Display, lines: &[ImportError],
         line, description, ..
     } in lines
     {
-        eprintln!(
-            "{}",
-            escaped(&format!("{file}, line {line}: {description}; passed over"))
-        );
+        let passed_over = format!("{file}, line {line}: {description}; passed over");
+        eprintln!("{}", on_standard_error(&passed_over));
     }
     let others = count - lines.len() as u64;
     if others > 0 {

@@ -20,6 +20,7 @@ use crate::{
 Examples:
   emend log --limit 20
   emend log --key \"set up a CSA\"
+  emend log --revision 17
   emend log --operation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json
 
 Each revision is one decision: what it changed, why, and who. With --key or --kind the table shows
@@ -32,6 +33,9 @@ pub struct Args {
     /// Only revisions that changed this phrase or alias
     #[arg(long, value_name = "PHRASE", default_value = "", hide_default_value = true)]
     key: String,
+    /// Only this revision
+    #[arg(long, value_name = "REVISION", default_value_t = 0, hide_default_value = true)]
+    revision: i64,
     /// Only revisions of this import
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     operation: String,
@@ -50,10 +54,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             operation_id: args.operation.clone(),
             page_size,
             page_token,
+            revision: args.revision,
         }
     })
     .await?;
-    let is_filtered = !args.key.is_empty() || args.kind.is_some() || !args.operation.is_empty();
+    let is_filtered =
+        !args.key.is_empty() || args.kind.is_some() || !args.operation.is_empty() || args.revision != 0;
     output.list(
         &revisions,
         more,
@@ -109,7 +115,7 @@ fn joined(parts: Vec<Revision>) -> Vec<Revision> {
 fn table(revisions: &[Revision], is_asked_for: impl Fn(&ResourceKey) -> bool) -> Table {
     let mut table = Table::new([
         ("REVISION", Column::Number),
-        ("AT", Column::Fixed),
+        ("AT", Column::Time),
         ("CAUSE", Column::Fixed),
         ("BY", Column::Text),
         ("WHAT", Column::Text),
@@ -117,10 +123,11 @@ fn table(revisions: &[Revision], is_asked_for: impl Fn(&ResourceKey) -> bool) ->
     ]);
     for revision in revisions {
         let actor = revision.actor.clone().unwrap_or_default();
-        let by = if actor.on_behalf_of.is_empty() {
-            actor.caller
-        } else {
-            actor.on_behalf_of
+        let by = match (&*actor.on_behalf_of, &*actor.caller) {
+            ("", caller) => caller.to_owned(),
+            // Who calls is not known.
+            (person, "anonymous") => person.to_owned(),
+            (person, caller) => format!("{person} ({caller})"),
         };
         let of_key = |change: &&RevisionChange| change.key.as_ref().is_some_and(&is_asked_for);
         let mut shown: Vec<Cell> = revision.changes.iter().filter(of_key).map(subject).collect();
@@ -198,6 +205,7 @@ mod tests {
             kind: None,
             key: "  相手の リーダー".into(),
             operation: String::new(),
+            revision: 0,
             limit: 0,
         };
         let shown = |changes: Vec<RevisionChange>| {

@@ -3,7 +3,9 @@
 
 pub mod admin;
 pub mod candidates;
+pub mod console;
 pub mod doctor;
+pub mod edge;
 pub mod evidence;
 pub mod export;
 pub mod feedback;
@@ -15,6 +17,7 @@ pub mod nodes;
 pub mod outbox;
 pub mod outputs;
 pub mod policy;
+mod previews;
 pub mod redact;
 mod refused;
 pub mod resolve;
@@ -51,6 +54,10 @@ pub enum Command {
     Demo(demo::Args),
     /// Run both services in this process
     Up(Box<up::Args>),
+    /// Serve the console: a page in a browser to see and decide
+    Console(console::Args),
+    /// Answer look-ups over HTTP, and write queries for search engines
+    Edge(edge::Args),
     /// Submit a correction: what is wrong and what is right
     Submit(submit::Args),
     /// Retract a correction
@@ -93,8 +100,8 @@ pub enum Command {
     Doctor(doctor::Args),
     /// Tasks for operators: make a token, back up, begin a new epoch
     Admin(admin::Args),
-    /// Serve an assistant tools to correct and review, over stdio (MCP)
-    Mcp(mcp::Args),
+    /// Serve assistants tools to correct and review (MCP), stdio or HTTP
+    Mcp(Box<mcp::Args>),
     /// Simulate users who correct a search node; measure what is learned
     Replay(replay::Args),
 }
@@ -106,6 +113,8 @@ impl Command {
             Self::Up(args) => return Box::pin(up::run(*args, context, output)).await,
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Demo(args) => demo::run(args, context, output).await?,
+            Self::Console(args) => return console::run(args, context, output).await,
+            Self::Edge(args) => return edge::run(args, context, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,
             Self::Redact(args) => redact::run(args, context, output).await?,
@@ -126,8 +135,8 @@ impl Command {
             Self::Nodes(args) => nodes::run(args, context, output).await?,
             Self::Outbox(args) => outbox::run(args, context, output).await?,
             Self::Admin(args) => admin::run(args, context, output).await?,
-            Self::Mcp(args) => Box::pin(mcp::run(args, context)).await?,
-            Self::Replay(args) => replay::run(args, context, output).await?,
+            Self::Mcp(args) => return Box::pin(mcp::run(*args, context, output)).await,
+            Self::Replay(args) => Box::pin(replay::run(args, context, output)).await?,
         }
         Ok(ExitCode::SUCCESS)
     }

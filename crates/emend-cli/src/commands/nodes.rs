@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use emend_proto::learning::v1::{DelayHistogram, ListNodesRequest, Node};
+use clap::ValueEnum;
+use emend_proto::learning::v1::{DelayHistogram, ListNodesRequest, Node, NodeState};
 
 use crate::{
     context::Context,
@@ -17,6 +18,7 @@ use crate::{
 Examples:
   emend nodes
   emend nodes --seen-within 10m --json
+  emend nodes --state behind --zone eu-1 --label tier=gold
 
 APPLIED is what a node reported to have applied, not what was sent to it. DELAY is the median
 and the 99th percentile from commit to applied, as last reported, rounded up to the bounds of
@@ -25,9 +27,39 @@ pub struct Args {
     /// Only nodes seen within this time
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = words::duration)]
     seen_within: Duration,
+    /// Only nodes in this state
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// Only nodes in this zone
+    #[arg(long, value_name = "ZONE", default_value = "", hide_default_value = true)]
+    zone: String,
+    /// Only nodes with this label; may be repeated
+    #[arg(long = "label", value_name = "KEY[=VALUE]")]
+    labels: Vec<String>,
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     limit: usize,
+}
+
+/// In which state a node is.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// Behind the head of the log
+    Behind,
+    /// Without an open stream
+    Disconnected,
+    /// Rejecting resources
+    Rejecting,
+}
+
+impl From<State> for NodeState {
+    fn from(state: State) -> Self {
+        match state {
+            State::Behind => Self::Behind,
+            State::Disconnected => Self::Disconnected,
+            State::Rejecting => Self::Rejecting,
+        }
+    }
 }
 
 /// Lists the nodes by id.
@@ -38,12 +70,21 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .list(
             &ListNodesRequest {
                 seen_within: Some(seen_within),
+                state: args.state.map_or(NodeState::Unspecified, NodeState::from) as i32,
+                zone: args.zone.clone(),
+                labels: args.labels.clone(),
                 ..ListNodesRequest::default()
             },
             args.limit,
         )
         .await?;
-    output.list(&nodes, more, view::message, table, "No node has been seen.")
+    let is_filtered = args.state.is_some() || !args.zone.is_empty() || !args.labels.is_empty();
+    let none = if is_filtered {
+        "No such node has been seen."
+    } else {
+        "No node has been seen."
+    };
+    output.list(&nodes, more, view::message, table, none)
 }
 
 fn table(nodes: &[Node]) -> Table {

@@ -94,7 +94,7 @@ fn table(letters: &[DeadLetter]) -> Table {
         ("NAMESPACE", Column::Text),
         ("TRIES", Column::Number),
         ("CODE", Column::Fixed),
-        ("DEAD SINCE", Column::Fixed),
+        ("DEAD SINCE", Column::Time),
         ("ERROR", Column::Text),
     ])
     .with_rows(letters, |letter| {

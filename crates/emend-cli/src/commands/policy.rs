@@ -1,21 +1,28 @@
 //! `emend policy`: what it takes to learn something.
 
+mod near;
+
 use clap::Subcommand;
+use emend_core::NearLookup;
 use emend_proto::{
     common::v1::RiskLevel,
     learning::v1::{
         Combining, Counting, EntitledRole, GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy,
-        Policy, ReviewPolicy, RulingPolicy, UpdateNamespacePolicyRequest, UpdatePolicyRequest, WindowPolicy,
-        policy,
+        Policy, PreviewPolicyRequest, ReviewPolicy, RulingPolicy, UpdateNamespacePolicyRequest,
+        UpdatePolicyRequest, WindowPolicy, policy,
     },
 };
 use prost_types::{FieldMask, Timestamp};
 
-use super::Decision;
+use self::near::NearArgs;
+use super::{
+    Decision,
+    previews::{self, Period},
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     view,
     words::{self, Count, InLanguage, Kind, Risk, SpanOrNone},
 };
@@ -30,12 +37,17 @@ Examples:
   emend policy set prohibition --half-life 90d
   emend policy set prohibition --half-life none
   emend policy set domain_rule --entitled operator
+  emend policy set prompt --reviewers-needed 2 --reason \"prompts reach everybody\"
   emend policy set few_shot_set --good 8 --language ja
   emend policy set few_shot_set --frozen true --reason \"somebody floods it\"
+  emend policy set invocation_phrase --near-min-confidence 0.9
+  emend policy preview invocation_phrase --threshold 2 --near-min-confidence 0.7 --days 14
   emend policy namespace
   emend policy namespace --combining one-per-source --min-claims 10
 
-After a change every contest is evaluated again in the background; `get` shows how many remain.")]
+After a change every contest is evaluated again in the background; `get` shows how many remain.
+Near answers are those to phrases that nobody corrected, by what was learned for similar ones. How
+they are given is a resource of the kind near_lookup, which nodes have with what they answer.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -51,6 +63,8 @@ enum Action {
     },
     /// Change the given fields and keep the rest
     Set(Box<SetArgs>),
+    /// Show what a change would apply at once, and which answers to recorded queries it would change
+    Preview(Box<PreviewArgs>),
     /// Show the policy of the namespace as a whole, or change the given fields of it
     Namespace(NamespaceArgs),
 }
@@ -83,13 +97,39 @@ enum CombiningWay {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "emend policy set <KIND> <OPTIONS>", group = clap::ArgGroup::new("change").required(true).multiple(true)
-    .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
-           "max_counted_feedback", "frozen", "entitled", "good", "bad", "max_text_chars", "language", "min_bad", "automatic"]))]
+#[command(override_usage = "emend policy set <KIND> <OPTIONS>")]
 struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
+    #[command(flatten)]
+    changes: Changes,
+    /// Only if it still has this etag
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
+    etag: String,
+    #[command(flatten)]
+    decision: Decision,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "emend policy preview <KIND> <OPTIONS>")]
+struct PreviewArgs {
+    /// The kind of resource
+    #[arg(value_enum)]
+    kind: Kind,
+    #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
+    period: Period,
+}
+
+/// The fields that are given.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
+           "max_counted_feedback", "frozen", "entitled", "good", "bad", "max_text_chars", "language", "min_bad", "automatic",
+           "reviewers_needed", "near_min_confidence", "near_method", "near_vectors"]))]
+struct Changes {
     /// How much harm a wrong promotion would do
     #[arg(long, value_enum)]
     risk: Option<Risk>,
@@ -138,11 +178,11 @@ struct SetArgs {
     /// Whether an improvement is generated as soon as there are that many, without a request
     #[arg(long, value_name = "BOOL")]
     automatic: Option<bool>,
-    /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
-    etag: String,
+    /// How many reviewers have to approve what a person applies, 1 or 2
+    #[arg(long, value_name = "COUNT")]
+    reviewers_needed: Option<i32>,
     #[command(flatten)]
-    decision: Decision,
+    near: NearArgs,
 }
 
 /// A role that decides by rulings.
@@ -155,7 +195,7 @@ enum Entitled {
 }
 
 /// The part of the policy for the kind's rule.
-fn rule(set: &SetArgs) -> Option<policy::Rule> {
+fn rule(set: &Changes) -> Option<policy::Rule> {
     if let Some(entitled) = set.entitled {
         let role = match entitled {
             Entitled::Reporter => EntitledRole::Reporter,
@@ -200,22 +240,20 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .policy
         }
-        Action::Set(set) => {
-            let request = update(*set, context.namespace())?;
-            client
-                .update_policy(context.request(request))
-                .await?
-                .into_inner()
-                .policy
-        }
+        Action::Set(args) => set(*args, context).await?,
+        Action::Preview(args) => return preview(*args, context, output).await,
         Action::Namespace(args) => return namespace(args, context, output).await,
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::message(&policy), || text(&policy))
+    let near = near::get(context, policy.kind).await?;
+    output.result(&near::json(&policy, near.as_ref()), || {
+        text(&policy, near.as_ref())
+    })
 }
 
-fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
-    let update_mask = mask([
+/// The paths of the fields that are given.
+fn paths(set: &Changes) -> FieldMask {
+    mask([
         (set.risk.is_some(), "risk_level"),
         (set.threshold.is_some(), "threshold"),
         (set.counting.is_some(), "counting"),
@@ -232,16 +270,20 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
         (set.language.is_some(), "window.language"),
         (set.min_bad.is_some(), "review.min_bad"),
         (set.automatic.is_some(), "review.automatic"),
-    ]);
-    let rule = rule(&set);
+        (set.reviewers_needed.is_some(), "reviewers_needed"),
+    ])
+}
+
+/// The policy with the fields that are given.
+fn given(set: &Changes, kind: Kind, namespace: String) -> Result<Policy> {
     let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
         .map(prost_types::Duration::try_from)
         .transpose()
         .map_err(|_| Failure::usage("--half-life is too long"))?;
-    let policy = Policy {
+    Ok(Policy {
         namespace,
-        kind: set.kind.number(),
+        kind: kind.number(),
         risk_level: set.risk.map_or(0, |risk| RiskLevel::from(risk) as i32),
         threshold: set.threshold.unwrap_or_default(),
         counting: set.counting.map_or(0, |counting| Counting::from(counting) as i32),
@@ -251,15 +293,85 @@ fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
         max_value_bytes: set.max_value_bytes.unwrap_or_default(),
         max_counted_feedback: set.max_counted_feedback.unwrap_or_default(),
         frozen: set.frozen.unwrap_or_default(),
-        rule,
-        etag: set.etag,
+        reviewers_needed: set.reviewers_needed.unwrap_or_default(),
+        rule: rule(set),
         ..Default::default()
+    })
+}
+
+/// Changes what is given. How near answers are given is a resource, and changed apart.
+async fn set(args: SetArgs, context: &Context) -> Result<Option<Policy>> {
+    let kind = args.kind.number();
+    let update_mask = paths(&args.changes);
+    let mut client = context.policies().await?;
+    let policy = if update_mask.paths.is_empty() {
+        let request = GetPolicyRequest {
+            namespace: context.namespace(),
+            kind,
+        };
+        client
+            .get_policy(context.request(request))
+            .await?
+            .into_inner()
+            .policy
+    } else {
+        let request = UpdatePolicyRequest {
+            policy: Some(Policy {
+                etag: args.etag,
+                ..given(&args.changes, args.kind, context.namespace())?
+            }),
+            update_mask: Some(update_mask),
+            reason: args.decision.reason.clone(),
+            on_behalf_of: args.decision.by.clone(),
+        };
+        client
+            .update_policy(context.request(request))
+            .await?
+            .into_inner()
+            .policy
     };
-    Ok(UpdatePolicyRequest {
-        policy: Some(policy),
-        update_mask: Some(update_mask),
-        reason: set.decision.reason,
-        on_behalf_of: set.decision.by,
+    if args.changes.near.is_given() {
+        near::set(context, kind, &args.changes.near, &args.decision).await?;
+    }
+    Ok(policy)
+}
+
+async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    let kind = args.kind.number();
+    let changes = &args.changes;
+    let near = if changes.near.is_given() {
+        near::message(near::changed(context, kind, &changes.near).await?)
+    } else {
+        None
+    };
+    let request = PreviewPolicyRequest {
+        policy: Some(given(changes, args.kind, context.namespace())?),
+        update_mask: Some(paths(changes)),
+        near,
+        queries: previews::searched(context, &args.period).await?,
+    };
+    let mut client = context.policies().await?;
+    let answer = client
+        .preview_policy(context.request(request))
+        .await?
+        .into_inner();
+    let width = output.width();
+    output.result(&view::message(&answer), || {
+        let applied = format!(
+            "{} of {} that wait would apply another value at once",
+            answer.resource_count,
+            counted(answer.contest_count, "contest", "contests"),
+        );
+        let resources = answer.resources.iter().map(|resource| match &resource.after {
+            Some(after) => format!("  {}", view::value_pair(Some(after))),
+            None => format!(
+                "  {}: nothing any more",
+                resource.key.as_ref().map_or("", |key| &key.key)
+            ),
+        });
+        let lines: Vec<String> = std::iter::once(applied).chain(resources).collect();
+        let changes = answer.changes.clone().unwrap_or_default();
+        format!("{}\n{}", lines.join("\n"), previews::text(&changes, width))
     })
 }
 
@@ -346,7 +458,7 @@ fn aligned(rows: &[(&str, String)]) -> String {
     text
 }
 
-fn text(policy: &Policy) -> String {
+fn text(policy: &Policy, near: Option<&NearLookup>) -> String {
     let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
     let half_life = policy
         .half_life
@@ -390,10 +502,16 @@ fn text(policy: &Policy) -> String {
         ("max resources", policy.max_resources.to_string()),
         ("max value bytes", policy.max_value_bytes.to_string()),
         ("frozen", policy.frozen.to_string()),
+        ("reviewers needed", policy.reviewers_needed.to_string()),
         ("version", version(policy.version, policy.updated_at.as_ref())),
         ("etag", policy.etag.clone()),
         ("remaining", remaining),
     ];
-    let rows: Vec<_> = first.into_iter().chain(rule_rows).chain(last).collect();
+    let rows: Vec<_> = first
+        .into_iter()
+        .chain(rule_rows)
+        .chain(near::rows(near))
+        .chain(last)
+        .collect();
     aligned(&rows)
 }

@@ -1,8 +1,12 @@
 //! `emend resolve`: shows what a node answers for a phrase.
 
+use std::iter;
+
 use clap::ValueEnum as _;
 use emend_core::Kind as CoreKind;
-use emend_proto::learning::v1::{BackendCandidate, ResolveRequest, ResolveResponse};
+use emend_proto::learning::v1::{
+    BackendCandidate, Match, NearPhrase, NearStatus, ResolveRequest, ResolveResponse,
+};
 
 use crate::{
     context::Context,
@@ -20,6 +24,7 @@ Examples:
   emend resolve \"J. Smith\" --kind entity_alias --user mia
   emend resolve \"wind down the fund\" --backend delete_fund=0.7 --backend liquidate_fund=0.6
   emend resolve \"wind down the fund\" --kind prohibition
+  emend resolve \"how do I set up a CSA\" --near
 
 The answer is what every node that has applied the same revision answers. That nothing was
 learned is an answer too (exit code 0).")]
@@ -35,6 +40,9 @@ pub struct Args {
     /// What the backend would answer by itself, with its score from 0 to 1; may be given several times
     #[arg(long, value_name = "CHOICE=SCORE", value_parser = scored)]
     backend: Vec<(String, f64)>,
+    /// Where nothing was learned for the phrase, answer by what was learned for similar ones
+    #[arg(long)]
+    near: bool,
     /// Answer from a state no older than this revision
     #[arg(long, value_name = "REVISION", default_value_t = 0)]
     min_revision: i64,
@@ -68,21 +76,74 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             .map(|(value, score)| BackendCandidate { value, score })
             .collect(),
         min_revision: args.min_revision,
+        near: args.near,
     };
-    let response = context
-        .resources()
-        .await?
-        .resolve(context.request(request))
-        .await?
-        .into_inner();
-    output.result(&view::message(&response), || text(searched, &response))
+    let response = resolve(context, request.clone()).await?;
+    let is_unknown = response.r#match.is_none() && !response.match_prohibited;
+    let mut others = Vec::new();
+    if is_unknown && searched != CoreKind::Prohibition && !output.is_json() {
+        let answers = AnswerKind::value_variants().iter().map(|kind| kind.0.0);
+        for kind in answers.filter(|kind| ![searched, CoreKind::Prohibition].contains(kind)) {
+            let request = ResolveRequest {
+                kind: kind.number(),
+                near: false,
+                ..request.clone()
+            };
+            others.push((kind, resolve(context, request).await?.r#match));
+        }
+    }
+    output.result(&view::message(&response), || {
+        text(searched, &context.namespace(), &response, &others)
+    })
 }
 
-fn text(searched: CoreKind, response: &ResolveResponse) -> String {
+async fn resolve(context: &Context, request: ResolveRequest) -> Result<ResolveResponse> {
+    let mut client = context.resources().await?;
+    Ok(client.resolve(context.request(request)).await?.into_inner())
+}
+
+/// What was learned for similar phrases, or why nothing is said of that.
+fn near_lines(response: &ResolveResponse) -> Vec<String> {
+    let Some(near) = &response.near else {
+        let why = match response.near_status() {
+            NearStatus::Ready | NearStatus::WithoutVectors
+                if response.r#match.is_none() && !response.match_prohibited =>
+            {
+                "near: nothing that was learned is similar enough"
+            }
+            NearStatus::Fitting => "near: the model is being made; ask again",
+            NearStatus::Off => "near: switched off for this kind",
+            NearStatus::TooMany => "near: more was learned than a model is made of",
+            _ => return Vec::new(),
+        };
+        return vec![why.to_owned()];
+    };
+    let answer = format!(
+        "near: {} (confidence {:.2}, model {})",
+        near.choice, near.confidence, near.model
+    );
+    let because = near.because.iter().map(|learned| {
+        let NearPhrase {
+            phrase,
+            choice,
+            similarity,
+        } = learned;
+        format!("  because {phrase:?} → {choice} (similarity {similarity:.2})")
+    });
+    iter::once(answer).chain(because).collect()
+}
+
+/// The answer for people; `others`: what was learned for the phrase as other kinds.
+fn text(
+    searched: CoreKind,
+    namespace: &str,
+    response: &ResolveResponse,
+    others: &[(CoreKind, Option<Match>)],
+) -> String {
     if searched == CoreKind::Prohibition {
         let phrase = &response.normalized_phrase;
         let answer = match &response.prohibited[..] {
-            [] => format!("{phrase:?}: nothing is prohibited"),
+            [] => format!("{phrase:?}: nothing is prohibited in the namespace {namespace:?}"),
             prohibited => format!("{phrase:?}: never offer {}", prohibited.join(", ")),
         };
         return format!("{answer}\nas of revision {}", response.revision);
@@ -103,11 +164,15 @@ fn text(searched: CoreKind, response: &ResolveResponse) -> String {
             )
         }
         None => format!(
-            "{:?}: nothing was learned as {kind} (others: {})",
-            response.normalized_phrase,
-            other_options(searched)
+            "{:?}: nothing was learned as {kind} in the namespace {namespace:?}",
+            response.normalized_phrase
         ),
     }];
+    lines.extend(near_lines(response));
+    lines.extend(others.iter().map(|(kind, found)| match found {
+        Some(found) => format!("as {0}: {1} (--kind {0})", kind.name(), found.value),
+        None => format!("nor as {}", kind.name()),
+    }));
     if !response.prohibited.is_empty() {
         lines.push(format!("never offer: {}", response.prohibited.join(", ")));
     }
@@ -116,14 +181,6 @@ fn text(searched: CoreKind, response: &ResolveResponse) -> String {
     }
     lines.push(format!("as of revision {}", response.revision));
     lines.join("\n")
-}
-
-/// The options that ask for the other kinds.
-fn other_options(searched: CoreKind) -> String {
-    let others = AnswerKind::value_variants().iter().map(|kind| kind.0.0);
-    let others = others.filter(|kind| *kind != searched);
-    let others: Vec<String> = others.map(|kind| format!("--kind {}", kind.name())).collect();
-    others.join(", ")
 }
 
 #[cfg(test)]
@@ -137,22 +194,40 @@ mod tests {
             revision: 7,
             ..ResolveResponse::default()
         };
-        assert_eq!(
-            text(CoreKind::InvocationPhrase, &nothing),
-            "\"j. smith\": nothing was learned as invocation_phrase (others: --kind entity_alias, --kind prohibition)\n\
-             as of revision 7"
-        );
+        let alias = |value: &str| Match {
+            value: value.to_owned(),
+            ..Match::default()
+        };
+        for (found, expected) in [
+            (
+                Some(alias("person-42")),
+                "as entity_alias: person-42 (--kind entity_alias)",
+            ),
+            (None, "nor as entity_alias"),
+        ] {
+            let others = [(CoreKind::EntityAlias, found)];
+            assert_eq!(
+                text(CoreKind::InvocationPhrase, "funds", &nothing, &others),
+                format!(
+                    "\"j. smith\": nothing was learned as invocation_phrase in the namespace \"funds\"\n\
+                     {expected}\nas of revision 7"
+                )
+            );
+        }
         let never = |prohibited: &[&str]| {
             let response = ResolveResponse {
                 prohibited: prohibited.iter().map(|&choice| choice.to_owned()).collect(),
                 ..nothing.clone()
             };
-            text(CoreKind::Prohibition, &response)
+            text(CoreKind::Prohibition, "funds", &response, &[])
                 .lines()
                 .next()
                 .map(str::to_owned)
         };
-        assert_eq!(never(&[]).unwrap(), "\"j. smith\": nothing is prohibited");
+        assert_eq!(
+            never(&[]).unwrap(),
+            "\"j. smith\": nothing is prohibited in the namespace \"funds\""
+        );
         assert_eq!(never(&["a", "b"]).unwrap(), "\"j. smith\": never offer a, b");
     }
 

@@ -295,7 +295,7 @@ fn table(resources: &[Resource]) -> Table {
         ("CHOICE", Column::Text),
         ("USER", Column::Text),
         ("REVISION", Column::Number),
-        ("COMMITTED", Column::Fixed),
+        ("COMMITTED", Column::Time),
     ])
     .with_rows(resources, |resource| {
         let key = resource.key.clone().unwrap_or_default();

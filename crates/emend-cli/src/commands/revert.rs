@@ -10,6 +10,7 @@ use crate::{context::Context, failure::Result, output::Output, view};
 #[command(after_help = "\
 Examples:
   emend revert 17 --reason \"the wrong fund\" --by dana
+  emend revert 17 --preview --reason \"the wrong fund\"
   emend revert --operation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --preview --reason \"wrong file\"
 
 What was there before is restored as a new revision; nothing is erased. Where a key has a newer
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", conflicts_with = "revision")]
     operation: Option<String>,
     /// Only count what would be reverted and what would be left
-    #[arg(long, requires = "operation")]
+    #[arg(long)]
     preview: bool,
     /// Why
     #[arg(long, value_name = "TEXT")]
@@ -59,6 +60,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .await?
         .into_inner();
     match args.revision {
+        Some(revision) if args.preview => {
+            let count = response.reverted_count;
+            output.result(&json!({"revision": revision, "revertedCount": count}), || {
+                format!("{count} changes of revision {revision} would be reverted")
+            })
+        }
         Some(revision) => output.result(&json!({"revision": response.revision}), || {
             format!(
                 "Revision {revision} is reverted by revision {}",

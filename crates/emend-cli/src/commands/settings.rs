@@ -1,10 +1,10 @@
 //! `emend settings`: what feedback-svc does with the feedback of a namespace.
 
 use clap::Subcommand;
-use emend_core::ratings::RatingClass;
 use emend_proto::feedback::v1::{
-    GetSettingsRequest, RatedTarget, RatedValue, RatingLimits, Settings, UpdateSettingsRequest,
+    GetSettingsRequest, RatedTarget, RatingLimits, Settings, UpdateSettingsRequest,
 };
+use emend_wire::rated_targets::{rated_target, written};
 use prost_types::FieldMask;
 
 use super::Decision;
@@ -184,28 +184,6 @@ fn targets(set: &SetArgs, mut targets: Vec<RatedTarget>) -> Result<Vec<RatedTarg
     Ok(targets)
 }
 
-/// A target as it is written: `NAME=VALUE:CLASS,…`.
-fn rated_target(text: &str) -> Result<RatedTarget, String> {
-    let form = "must be NAME=VALUE:CLASS,… with the classes good, neutral and bad";
-    let (name, values) = text.split_once('=').ok_or(form)?;
-    let value = |value: &str| {
-        let (name, class) = value.rsplit_once(':')?;
-        let class = RatingClass::ALL
-            .into_iter()
-            .find(|known| known.name().eq_ignore_ascii_case(class.trim()))?;
-        Some(RatedValue {
-            name: name.trim().to_owned(),
-            counts_as: class.number(),
-        })
-    };
-    let values: Option<Vec<RatedValue>> = values.split(',').map(value).collect();
-    Ok(RatedTarget {
-        name: name.trim().to_owned(),
-        values: values.ok_or(form)?,
-        is_judgement: false,
-    })
-}
-
 /// Limits as they are written: `MINUTE,HOUR`.
 fn rating_limits(text: &str) -> Result<RatingLimits, String> {
     let parsed = text.split_once(',').and_then(|(minute, hour)| {
@@ -213,18 +191,6 @@ fn rating_limits(text: &str) -> Result<RatingLimits, String> {
         Some(RatingLimits { per_minute, per_hour })
     });
     parsed.ok_or_else(|| "must be two numbers, such as 10,100".to_owned())
-}
-
-/// A target in the words of [`rated_target`].
-fn target_text(target: &RatedTarget) -> String {
-    let value = |value: &RatedValue| {
-        let class = RatingClass::from_number(value.counts_as);
-        let class = class.map_or_else(|| "?".to_owned(), |class| class.name().to_ascii_lowercase());
-        format!("{}:{class}", value.name)
-    };
-    let values: Vec<String> = target.values.iter().map(value).collect();
-    let judgement = if target.is_judgement { " (judgement)" } else { "" };
-    format!("{}={}{judgement}", target.name, values.join(","))
 }
 
 fn text(settings: &Settings) -> String {
@@ -251,7 +217,7 @@ fn text(settings: &Settings) -> String {
         || "10 a minute, 100 an hour (the default)".to_owned(),
         |RatingLimits { per_minute, per_hour }| format!("{per_minute} a minute, {per_hour} an hour"),
     );
-    let targets: Vec<String> = settings.rated_targets.iter().map(target_text).collect();
+    let targets: Vec<String> = settings.rated_targets.iter().map(written).collect();
     let targets = if targets.is_empty() {
         "none but those that can be rated everywhere".to_owned()
     } else {
@@ -329,7 +295,7 @@ mod tests {
         assert_eq!(request.update_mask.unwrap().paths, ["rated_targets"]);
         let settings = request.settings.unwrap();
         assert_eq!(settings.etag, "7", "what others changed meanwhile is not undone");
-        let targets: Vec<String> = settings.rated_targets.iter().map(target_text).collect();
+        let targets: Vec<String> = settings.rated_targets.iter().map(written).collect();
         assert_eq!(
             targets,
             [

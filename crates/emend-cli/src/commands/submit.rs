@@ -1,6 +1,7 @@
 //! `emend submit`: submits a correction: what is wrong and what is right.
 
 use clap::Subcommand;
+use emend_base::status::Explained;
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, Outcome, PhraseMapping, Prohibition, Reporter, TermCorrection,
@@ -9,11 +10,12 @@ use emend_proto::{
     feedback::v1::{ContextState, Feedback, SubmitFeedbackRequest},
 };
 use emend_wire::kinds::relation_number;
+use tonic::{Code, Status};
 
 use super::feedback;
 use crate::{
     context::Context,
-    failure::Result,
+    failure::{Failure, Result},
     output::Output,
     view,
     words::{self, Relation},
@@ -240,12 +242,27 @@ async fn send(mut request: SubmitFeedbackRequest, context: &Context) -> Result<F
     request.namespace = context.namespace();
     let reporter = request.reporter.get_or_insert_default();
     concat!("emend-cli/", env!("CARGO_PKG_VERSION")).clone_into(&mut reporter.client);
-    let response = context
+    let request_id = request.request_id.clone();
+    let answer = context
         .feedback()
         .await?
         .submit_feedback(context.request(request))
-        .await?;
+        .await;
+    let response = answer.map_err(|status| not_answered(status, &request_id))?;
     feedback::required(response.into_inner().feedback)
+}
+
+/// Why a correction was not accepted. Where there was no answer in time, it says that it may be stored, and how to send it again.
+fn not_answered(status: Status, request_id: &str) -> Failure {
+    if status.code() != Code::DeadlineExceeded {
+        return status.into();
+    }
+    let mut explained = Explained::from(status);
+    explained.message = format!(
+        "no answer within the time limit.\n  The correction may be stored. To be sure, repeat the command with\n  \
+         --request-id {request_id}\n  and it is stored once."
+    );
+    Failure::Refused(Box::new(explained))
 }
 
 /// The outcome's message, and the id to retract by.

@@ -8,14 +8,15 @@ use emend_base::{
     config::ConfigArgs,
     lifecycle::{Signals, run_until_signal},
 };
+use emend_console::ConsoleArgs;
 use emend_proto::{
     feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
     learning::v1::ingest_service_server::SERVICE_NAME as LEARNING,
 };
 use emend_serve::{
     admin::TelemetryArgs,
-    auth,
-    listen::{Exposure, ListenArgs},
+    auth::{self, Role},
+    listen::{Exposure, ListenArgs, reachable},
     probe,
     tls::TlsArgs,
 };
@@ -25,10 +26,11 @@ use learning_svc::arguments::GeneratorArgs;
 use serde_json::json;
 
 use crate::{
+    commands::{console, edge, mcp},
     context::{Context, FEEDBACK_ADDR, Global, LEARNING_ADDR},
     failure::{Failure, Result},
     output::Output,
-    pair::{Access, Databases, GRACE, Pair},
+    pair::{Access, Databases, GRACE, Given, Pair},
 };
 
 /// Where the data is kept, and who may connect.
@@ -43,7 +45,7 @@ Examples:
   emend up --config /etc/emend/emend.toml --check-config
 
 When both services are ready, one line is written to standard output, and nothing else ever is:
-  emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
+  emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402 console=http://127.0.0.1:7400
 The log goes to standard error. SIGTERM or ctrl-c stops it gracefully, within twelve seconds and
 with exit code 0; a second one stops it at once, with exit code 130.")]
 pub struct Args {
@@ -89,12 +91,30 @@ pub struct Args {
     /// version is greater; in TOML if its name ends in .toml, otherwise in YAML
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
     trust_file: Option<PathBuf>,
+    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`): near answers are given
+    /// by them, too, where a policy names just these
+    #[arg(long, value_name = "DIR", env = "EMEND_LEARNING_NEAR_VECTORS")]
+    near_vectors: Option<PathBuf>,
     /// What generates prompts and suggestions.
     #[command(flatten)]
     generator: GeneratorArgs,
     /// Where raters in browsers are served.
     #[command(flatten)]
     rating_http: RatingHttpArgs,
+    /// The page in a browser.
+    #[command(flatten)]
+    console: ConsoleArgs,
+    /// Where an edge answers look-ups over HTTP, for a trial: a loopback address, or unix:PATH; with authentication it
+    /// needs --token-file
+    #[arg(long, value_name = "ADDR")]
+    edge_http: Option<String>,
+    /// A file with what else that edge has, as emend edge --config takes it: sinks, for example; it follows this pair, whatever
+    /// the file says
+    #[arg(long, value_name = "FILE")]
+    edge_config: Option<PathBuf>,
+    /// Where assistants are served over HTTP.
+    #[command(flatten)]
+    mcp_http: mcp::http::McpHttpArgs,
     /// How connections to both services are secured.
     #[command(flatten)]
     tls: TlsArgs,
@@ -133,6 +153,8 @@ impl Args {
             .chain(auth)
             .chain(token)
             .chain(generator)
+            .chain(console::check(&self.console, &self.exposure))
+            .chain(self.mcp_http.check(&self.exposure))
             .collect()
     }
 
@@ -140,11 +162,19 @@ impl Args {
     fn token(&self) -> Result<Option<TokenFile>> {
         match (&self.exposure.auth_config, &self.learning_token_file) {
             (None, _) => Ok(None),
-            (Some(_), Some(path)) => {
+            (Some(known), Some(path)) => {
                 let file = TokenFile::new(path);
                 let read = file.authorization();
                 read.map_err(|error| Failure::usage(format!("--learning-token-file: {error}")))?;
-                Ok(Some(file))
+                match auth::args::check_token(known, &file, Role::Ingester) {
+                    None => Ok(Some(file)),
+                    Some(refused) => Err(Failure::usage(format!(
+                        "--learning-token-file: {} does not know the token in {} as that of an ingester, so nothing would be \
+                         learned: {refused}",
+                        known.display(),
+                        path.display()
+                    ))),
+                }
             }
             (Some(_), None) => Err(Failure::usage(
                 "--auth-config needs --learning-token-file: feedback-svc must authenticate to learning-svc, as an ingester",
@@ -185,6 +215,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     if let Some(refused) = rating_http.check().next() {
         return Err(Failure::usage(refused));
     }
+    let mut checked =
+        console::check(&args.console, &args.exposure).chain(args.mcp_http.check(&args.exposure));
+    if let Some(refused) = checked.next() {
+        return Err(Failure::usage(refused));
+    }
     let generator = args.generator.endpoint();
     let generator = generator.map_err(|error| Failure::usage(error.to_string()))?;
     let tls = args.tls.load();
@@ -199,11 +234,15 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let authenticator = auth::args::load(args.exposure.auth_config.as_deref(), &lifecycle);
+    let authenticator = authenticator.map_err(|error| Failure::usage(error.to_string()))?;
+    let issuer = authenticator.as_ref().and_then(|known| known.issuer());
     let access = Access {
-        authenticator: authenticator.map_err(|error| Failure::usage(error.to_string()))?,
+        authenticator,
         token,
         tls,
     };
+    let near_vectors = args.near_vectors.as_deref().map(emend_vectors::read).transpose();
+    let near_vectors = near_vectors.map_err(|error| Failure::usage(format!("--near-vectors {error}")))?;
     let mut signals = Signals::listen()?;
     // Boxed because it is large, and every command's future would include it.
     let starting = Box::pin(Pair::start(
@@ -211,7 +250,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, access),
         rating_http,
-        (args.trust_file, generator),
+        Given {
+            trust_file: args.trust_file,
+            generator,
+            near_vectors,
+        },
         &lifecycle,
         context,
     ));
@@ -222,12 +265,42 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let pair = pair?;
     let telemetry = &context.telemetry;
     emend_serve::admin::start(telemetry, admin, pair.metrics(), pair.readiness(), &lifecycle);
+    let console = pair.serve_console(&args.console, &lifecycle, context).await?;
+    let console = console.map(|console| console::url(&console));
     let (feedback, learning) = (pair.feedback(), pair.learning());
-    let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
+    let (address, file) = (args.edge_http.as_deref(), args.edge_config.as_deref());
+    let edge = if address.is_some() || file.is_some() {
+        let learning = reachable(learning);
+        Some(edge::beside((address, file), learning, pair.metrics(), &lifecycle, context).await?)
+    } else {
+        None
+    };
+    let place = edge.as_ref().map(|edge| edge::places(edge).join(","));
+    let assistants = mcp::http::beside(
+        &args.mcp_http,
+        (&args.exposure, &args.tls),
+        issuer,
+        pair.context_of_many(context),
+        (&lifecycle, pair.metrics()),
+    );
+    let assistants = assistants.await?.map(|server| server.url());
+    let json = json!({"ready": {
+        "feedback": feedback.to_string(),
+        "learning": learning.to_string(),
+        "console": console,
+        "edge": place,
+        "mcp": assistants,
+    }});
     output.result(&json, || {
-        format!("emend: ready feedback={feedback} learning={learning}")
+        let console = console.map(|url| format!(" console={url}")).unwrap_or_default();
+        let edge = place.map(|place| format!(" edge={place}")).unwrap_or_default();
+        let mcp = assistants.map(|url| format!(" mcp={url}")).unwrap_or_default();
+        format!("emend: ready feedback={feedback} learning={learning}{console}{edge}{mcp}")
     })?;
     let code = run_until_signal(&mut signals, &lifecycle, GRACE).await;
+    if let Some(edge) = edge {
+        edge::close(&edge).await?;
+    }
     pair.close(Duration::ZERO).await;
     telemetry.finish().await;
     Ok(code)

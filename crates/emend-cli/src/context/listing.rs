@@ -8,8 +8,8 @@ use emend_proto::{
     learning::v1::{
         BlockedDomain, Candidate, Claim, DomainRuleRecord, Edge, EvidenceEvent, ListBlockedDomainsRequest,
         ListCandidatesRequest, ListClaimsRequest, ListDomainRulesRequest, ListEdgesRequest,
-        ListEvidenceEventsRequest, ListNodesRequest, ListPromptVersionsRequest, ListResourcesRequest,
-        ListSuggestionsRequest, Node, ProfileSuggestion, PromptVersion,
+        ListEvidenceEventsRequest, ListNodesRequest, ListOutputStatsRequest, ListPromptVersionsRequest,
+        ListResourcesRequest, ListSuggestionsRequest, Node, ProfileSuggestion, PromptVersion, TargetStats,
     },
 };
 
@@ -69,6 +69,7 @@ listings! {
     ListFeedbackRequest: feedback.list_feedback, feedback: Feedback, 500;
     ListNodesRequest: subscriptions.list_nodes, nodes: Node, 1_000;
     ListPromptVersionsRequest: outputs.list_prompt_versions, versions: PromptVersion, 100;
+    ListOutputStatsRequest: outputs.list_output_stats, targets: TargetStats, 50;
     ListQueriesRequest: queries.list_queries, queries: Query, 500;
     ListResourcesRequest: resources.list_resources, resources: Resource, 1_000;
     ListSuggestionsRequest: profiles.list_suggestions, suggestions: ProfileSuggestion, 500;

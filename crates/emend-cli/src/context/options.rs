@@ -11,10 +11,12 @@ use crate::words;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Global {
-    /// feedback-svc's address; for `up` the one to listen on [default: 127.0.0.1:7401]
+    /// feedback-svc's address, or those of several replicas, separated by commas; for `up` the one to listen on
+    /// [default: 127.0.0.1:7401]
     #[arg(long, global = true, env = "EMEND_FEEDBACK_ADDR", value_name = "HOST:PORT")]
     pub feedback_addr: Option<String>,
-    /// learning-svc's address; for `up` the one to listen on [default: 127.0.0.1:7402]
+    /// learning-svc's address, or those of several replicas, separated by commas; for `up` the one to listen on
+    /// [default: 127.0.0.1:7402]
     #[arg(long, global = true, env = "EMEND_LEARNING_ADDR", value_name = "HOST:PORT")]
     pub learning_addr: Option<String>,
     /// CA certificates (PEM) to verify the services with; addresses without http:// then use TLS

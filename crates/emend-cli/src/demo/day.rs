@@ -247,6 +247,7 @@ impl Day {
                 })
                 .collect(),
             min_revision: self.newest,
+            near: false,
         };
         let mut client = self.context.resources().await?;
         let resolved = client.resolve(self.context.request(request)).await?.into_inner();
@@ -307,6 +308,7 @@ impl Day {
         let request = GetClaimRequest {
             namespace: NAMESPACE.into(),
             claim_id: CLAIM.into(),
+            ..GetClaimRequest::default()
         };
         let mut client = self.context.evidence().await?;
         let claim = client

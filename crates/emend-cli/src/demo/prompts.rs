@@ -30,12 +30,12 @@ impl Day {
             let rating = Rating {
                 target: target.phrase.into(),
                 value: "BAD".into(),
-                target_id: format!("summary-{number}"),
+                target_id: format!("summary-{}-{number}", bad.version),
                 input_text: bad.input.into(),
                 output_text: bad.output.into(),
                 issues: vec![bad.issue.into()],
                 corrected_text: bad.corrected.into(),
-                prompt_version: "1".into(),
+                prompt_version: bad.version.into(),
                 ..Rating::default()
             };
             let submission = Submission::rating(NAMESPACE, rating)

@@ -48,6 +48,8 @@ pub(super) enum Action {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BadSummaries {
     pub reporters: &'static [&'static str],
+    /// The version of the prompt that made them.
+    pub version: &'static str,
     pub input: &'static str,
     pub output: &'static str,
     pub issue: &'static str,
@@ -135,7 +137,7 @@ const CHARGES: Question = question(Kind::Synonym, "手数料の一覧");
 /// What the paper says of the claim.
 pub(super) const PAPER: Question = question(Kind::EdgeLabel, "edge:paper");
 /// Which version of the prompt an AI is asked with.
-const SUMMARY: Question = question(Kind::Prompt, "SUMMARIZE_DAILY");
+pub(super) const SUMMARY: Question = question(Kind::Prompt, "SUMMARIZE_DAILY");
 /// Which source comes first.
 const FEES: Question = question(Kind::DomainRule, "does the fund pay fees");
 
@@ -367,6 +369,7 @@ pub(super) fn day() -> Vec<Step> {
             story: "Three rate summaries as bad; a better prompt is proposed:",
             action: Action::RateAndPropose(BadSummaries {
                 reporters: &["ana", "ben", "eve"],
+                version: "1",
                 input: "NAV 101.2, up 0.4 %. Two subscriptions, no redemptions.",
                 output: "It was a day on which many things happened to the fund, all of them of interest.",
                 issue: "has no figures",

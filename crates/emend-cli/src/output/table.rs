@@ -1,17 +1,26 @@
 //! Tables that fit the terminal: what people can do without gives way, what they decide about stays whole.
 
 use emend_core::text::escaped;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::lines::{broken, shortened};
 
 /// The fewest characters of an id that are shown, and that a command takes for it.
 pub const ID_PREFIX: usize = 8;
+/// The same of one that begins with its time, a UUID of version 7: eight characters are those of all ids of a minute, and a list may
+/// leave others out. This many have the time in milliseconds and twelve random bits.
+const TIMED_ID_PREFIX: usize = 18;
 
 /// The space between columns.
 const GAP: usize = 2;
 /// The narrowest that a column of texts becomes while another one can still give way.
-const NARROW: usize = 8;
+const NARROW: usize = 6;
 /// The narrowest that a column becomes in which something is never cut.
-const NARROW_WHOLE: usize = 16;
+const NARROW_WHOLE: usize = 12;
+/// The characters of a time in RFC 3339 to the second, and of one to the minute.
+const TIME: usize = 20;
+/// See [`TIME`].
+const SHORT_TIME: usize = 11;
 /// How much is kept of what gives way in front of something that stays whole.
 const HINT: usize = 5;
 
@@ -20,6 +29,9 @@ const HINT: usize = 5;
 pub enum Column {
     /// Left-aligned, never shortened, such as times.
     Fixed,
+    /// Left-aligned texts with a time. If the table would be too wide, times are shortened to the minute, or where not all are of one
+    /// year to the day; then what is more than a time is shortened too.
+    Time,
     /// Left-aligned UUIDs, shortened to prefixes that tell the rows apart if the table would be too wide.
     Id,
     /// Left-aligned, shortened if the table would be too wide.
@@ -139,6 +151,33 @@ impl Table {
 
     /// Renders the table at most `width` columns wide, if the columns that are never shortened leave room for that.
     pub fn render(&self, width: usize) -> String {
+        let table = self.without_empty_columns();
+        if table.whole_widths().iter().sum::<usize>() <= table.room(width) {
+            table.rendered(width)
+        } else {
+            table.with_short_times().rendered(width)
+        }
+    }
+
+    /// The same without columns that have neither a heading nor anything below it.
+    fn without_empty_columns(&self) -> Self {
+        let is_shown = |index: &usize| {
+            !self.columns[*index].0.is_empty() || self.column(*index).any(|cell| cell.width() > 0)
+        };
+        let shown: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
+        let row = |row: &Vec<Cell>| {
+            shown
+                .iter()
+                .filter_map(|&index| row.get(index).cloned())
+                .collect()
+        };
+        Self {
+            columns: shown.iter().map(|&index| self.columns[index].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
+    fn rendered(&self, width: usize) -> String {
         let widths = self.widths(width);
         let headings = self
             .columns
@@ -163,7 +202,7 @@ impl Table {
                     let beginning: String = cell.gives_way.chars().take(width).collect();
                     vec![beginning.trim_end_matches('-').to_owned()]
                 }
-                Column::Fixed | Column::Text | Column::Number => cell.lines(width),
+                Column::Fixed | Column::Time | Column::Text | Column::Number => cell.lines(width),
             })
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
@@ -177,15 +216,50 @@ impl Table {
         }
     }
 
+    /// The same with times to the minute.
+    fn with_short_times(&self) -> Self {
+        let mut short = self.clone();
+        for (index, (_, column)) in self.columns.iter().enumerate() {
+            if *column != Column::Time {
+                continue;
+            }
+            let texts = self.column(index).flat_map(|cell| [&cell.gives_way, &cell.whole]);
+            let words = texts.flat_map(|text| text.split(' '));
+            let mut years = words
+                .filter(|word| is_time(word))
+                .filter_map(|time| time.get(..4));
+            let year = years.next();
+            let is_one_year = years.all(|other| Some(other) == year);
+            for cell in short.rows.iter_mut().filter_map(|row| row.get_mut(index)) {
+                for text in [&mut cell.gives_way, &mut cell.whole] {
+                    let words = text.split(' ').map(|word| short_time(word, is_one_year));
+                    *text = words.collect::<Vec<_>>().join(" ");
+                }
+            }
+        }
+        short
+    }
+
+    /// How wide the columns would have to be for everything to be shown.
+    fn whole_widths(&self) -> Vec<usize> {
+        let columns = self.columns.iter().enumerate();
+        let widths = columns.map(|(index, (heading, _))| {
+            self.column(index)
+                .map(Cell::width)
+                .fold(heading.width(), usize::max)
+        });
+        widths.collect()
+    }
+
+    /// What the gaps leave of a width.
+    fn room(&self, width: usize) -> usize {
+        width.saturating_sub(GAP * self.columns.len().saturating_sub(1))
+    }
+
     /// How wide the columns are in a table of that width.
     fn widths(&self, width: usize) -> Vec<usize> {
-        let mut widths: Vec<usize> = (0..self.columns.len())
-            .map(|index| {
-                let heading = self.columns[index].0.width();
-                self.column(index).map(Cell::width).fold(heading, usize::max)
-            })
-            .collect();
-        let room = width.saturating_sub(GAP * self.columns.len().saturating_sub(1));
+        let mut widths = self.whole_widths();
+        let room = self.room(width);
         let is_wide = |widths: &[usize]| widths.iter().sum::<usize>() > room;
         if is_wide(&widths) {
             for (index, (heading, column)) in self.columns.iter().enumerate() {
@@ -195,7 +269,10 @@ impl Table {
             }
         }
         // First what is cut, the widest column first; then what is broken into lines.
-        let whole = |index: usize| self.column(index).map(Cell::least_width).max().unwrap_or(0);
+        let whole = |index: usize| match self.columns[index].1 {
+            Column::Time => SHORT_TIME,
+            _ => self.column(index).map(Cell::least_width).max().unwrap_or(0),
+        };
         let least: Vec<usize> = (0..widths.len()).map(whole).collect();
         let narrowest: [&dyn Fn(usize) -> usize; 2] = [&|index| least[index].max(NARROW), &|index| {
             if least[index] == 0 { NARROW } else { NARROW_WHOLE }
@@ -204,7 +281,8 @@ impl Table {
             while is_wide(&widths) {
                 let widest = (0..widths.len())
                     .filter(|&index| {
-                        self.columns[index].1 == Column::Text && widths[index] > narrowest(index)
+                        [Column::Text, Column::Time].contains(&self.columns[index].1)
+                            && widths[index] > narrowest(index)
                     })
                     .max_by_key(|&index| widths[index]);
                 match widest {
@@ -229,9 +307,31 @@ impl Table {
             let same = pair[0].chars().zip(pair[1].chars());
             same.take_while(|(one, other)| one == other).count()
         });
-        let length = shared.max().map_or(0, |shared| shared + 1).max(ID_PREFIX);
+        // The version of a UUID is its thirteenth digit.
+        let is_timed = ids.iter().any(|id| id.chars().nth(14) == Some('7'));
+        let least = if is_timed { TIMED_ID_PREFIX } else { ID_PREFIX };
+        let length = shared.max().map_or(0, |shared| shared + 1).max(least);
         let ends_with_dash = |id: &&str| id.chars().nth(length - 1) == Some('-');
         length + usize::from(ids.iter().any(ends_with_dash))
+    }
+}
+
+/// Whether a word is a time such as `2026-11-29T08:36:10Z`, perhaps with a colon after it.
+fn is_time(word: &str) -> bool {
+    let time = word.strip_suffix(':').unwrap_or(word);
+    time.len() == TIME && time.is_ascii() && time.ends_with('Z') && time.as_bytes()[10] == b'T'
+}
+
+/// `2026-11-29T08:36:10Z` as `11-29 08:36`, or, where not all are of one year, `2026-11-29`; anything else as it is.
+fn short_time(word: &str, is_one_year: bool) -> String {
+    if !is_time(word) {
+        return word.to_owned();
+    }
+    let after = &word[TIME..];
+    if is_one_year {
+        format!("{} {}{after}", &word[5..10], &word[11..16])
+    } else {
+        format!("{}{after}", &word[..10])
     }
 }
 
@@ -240,42 +340,8 @@ fn padded(line: &str, column: Column, width: usize) -> String {
     let padding = " ".repeat(width.saturating_sub(line.width()));
     match column {
         Column::Number => padding + line,
-        Column::Fixed | Column::Id | Column::Text => line.to_owned() + &padding,
+        Column::Fixed | Column::Time | Column::Id | Column::Text => line.to_owned() + &padding,
     }
-}
-
-/// Breaks a text into lines of at most `width`.
-fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(1);
-        if used + wide > width && used > 0 {
-            lines.push(String::new());
-            used = 0;
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push(c);
-        }
-        used += wide;
-    }
-    lines
-}
-
-/// Cuts a text to at most `width` columns of a terminal, of which a kanji takes two, marking the cut.
-pub fn shortened(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut room = width.saturating_sub(1);
-    let fits = |c: &char| {
-        let left = room.checked_sub(c.width().unwrap_or(1));
-        room = left.unwrap_or_default();
-        left.is_some()
-    };
-    let mut short: String = text.chars().take_while(fits).collect();
-    short.push('…');
-    short
 }
 
 #[cfg(test)]
@@ -331,6 +397,44 @@ mod tests {
             "TERM       VOTES\n相手のリ…      3\nleader        12\n"
         );
         assert_eq!(shortened("相手の", 4), "相…");
+    }
+
+    #[test]
+    fn times_are_shortened_to_the_minute_or_to_the_day_and_ids_that_begin_with_theirs_to_what_is_random() {
+        let id = |at: &str| format!("01a22672-92af-{at}");
+        let table = |first: &str| {
+            Table::new([
+                ("FEEDBACK", Column::Id),
+                ("AT", Column::Time),
+                ("REASON", Column::Text),
+            ])
+            .with_rows(
+                &[
+                    (id("7fc4-aeb6-80e41eced573"), first),
+                    (id("7bed-807c-18aea10d5fab"), "–"),
+                ],
+                |(id, at)| [id.clone(), (*at).to_owned(), "a reason of some length".to_owned()],
+            )
+        };
+        let one_year = table("2026-11-29T08:36:10Z");
+        assert!(one_year.render(100).contains(" 2026-11-29T08:36:10Z "));
+        assert_eq!(
+            one_year.render(42),
+            "FEEDBACK            AT           REASON\n\
+             01a22672-92af-7fc4  11-29 08:36  a reason…\n\
+             01a22672-92af-7bed  –            a reason…\n"
+        );
+        let mut years = table("2026-11-29T08:36:10Z");
+        years.row([
+            id("7000-807c-18aea10d5fab"),
+            "2025-12-31T23:59:59Z".into(),
+            String::new(),
+        ]);
+        let years = years.render(42);
+        assert!(
+            years.contains(" 2026-11-29 ") && years.contains(" 2025-12-31\n"),
+            "{years}"
+        );
     }
 
     #[test]

@@ -24,12 +24,25 @@ use crate::{
 const NOT_EVALUATED: &str = "NOT_EVALUATED";
 
 /// What was learned since the last query.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LearnedSince {
     /// Values promoted by votes.
     pub promotions: u64,
     /// How many of them are not the true label.
     pub wrong_promotions: u64,
+    /// What changed, in its order.
+    pub changes: Vec<Changed>,
+}
+
+/// What a phrase meant, and what it means now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Changed {
+    /// In normal form.
+    pub phrase: String,
+    /// `None` if nothing was learned.
+    pub before: Option<String>,
+    /// `None` if nothing is learned any more.
+    pub after: Option<String>,
 }
 
 /// Reads the services' records of one namespace.
@@ -125,16 +138,20 @@ impl Auditor {
             let by_votes = revision.cause == Cause::Votes as i32;
             for change in revision.changes {
                 let key = change.key.unwrap_or_default().key;
-                let Some(after) = change.after else {
-                    self.replayed.remove(&key);
-                    continue;
-                };
-                let verb = view::maps_to(Some(&after));
-                if by_votes {
+                let after = change.after.map(|after| view::maps_to(Some(&after)));
+                if let Some(verb) = after.as_ref().filter(|_| by_votes) {
                     learned.promotions += 1;
-                    learned.wrong_promotions += u64::from(!is_right(dataset, &key, &verb));
+                    learned.wrong_promotions += u64::from(!is_right(dataset, &key, verb));
                 }
-                self.replayed.insert(key, verb);
+                let before = match after.clone() {
+                    Some(verb) => self.replayed.insert(key.clone(), verb),
+                    None => self.replayed.remove(&key),
+                };
+                learned.changes.push(Changed {
+                    phrase: key,
+                    before,
+                    after,
+                });
             }
         }
         Ok(learned)

@@ -9,6 +9,7 @@ use emend_lab::replay::{
     Settings,
     dataset::{Dataset, Label, Utterance},
     matcher::BaseMatcher,
+    near::{NearAnswer, NearNode},
     report::{Day, People, Report, TestSet},
     reporters::{Behaviour, Population, Statement},
     traffic::Traffic,
@@ -45,7 +46,7 @@ pub(super) async fn run(
     let started = Instant::now();
     let namespace = Namespace::parse(&settings.namespace)
         .map_err(|invalid| Failure::usage(format!("--namespace {}: {invalid}", settings.namespace)))?;
-    let mut auditor = Auditor::new(context.clone(), &settings.namespace);
+    let auditor = Auditor::new(context.clone(), &settings.namespace);
     auditor.expect_empty().await?;
     set_threshold(context, &settings).await?;
 
@@ -68,7 +69,8 @@ pub(super) async fn run(
         colluding: population.count(Behaviour::Colluding),
         target: dataset.labels[population.target()].clone(),
     };
-    let mut simulation = Simulation::start(dataset, &settings, namespace, context, lifecycle).await?;
+    let mut simulation =
+        Simulation::start(dataset, &settings, auditor, namespace, context, lifecycle).await?;
 
     if !output.is_json() {
         output.line(&Report::heading(dataset, &settings, &people))?;
@@ -83,38 +85,46 @@ pub(super) async fn run(
         for _ in 0..settings.queries_per_day {
             let query = traffic.draw();
             let utterance = &dataset.train[query.utterance];
-            let (answer, base) = simulation.answer(utterance)?;
+            let answer = simulation.answer(utterance)?;
             day.queries += 1;
-            day.hits += u64::from(answer.label == Some(utterance.label));
-            day.base_hits += u64::from(base == Some(utterance.label));
-            day.learned += u64::from(answer.learned);
-            day.learned_hits += u64::from(answer.learned && answer.label == Some(utterance.label));
-            if let Some(statement) = population.reaction(query.reporter, answer.label, utterance.label) {
-                simulation.submit_later(utterance, answer.label, statement, query.reporter);
+            let is_right = |label: Option<Label>| u64::from(label == Some(utterance.label));
+            let given = answer.label(settings.near.answered);
+            day.hits += is_right(given);
+            day.hits_with_near += is_right(answer.label(true));
+            day.base_hits += is_right(answer.base);
+            if let Some(learned) = answer.learned {
+                day.learned += 1;
+                day.learned_hits += is_right(learned.label);
+            } else if let Some(near) = answer.near {
+                day.near += 1;
+                day.near_hits += is_right(near.label);
+            }
+            if let Some(statement) = population.reaction(query.reporter, given, utterance.label) {
+                simulation.submit_later(utterance, given, statement, query.reporter);
                 match statement {
                     Statement::Correction(_) => day.corrections += 1,
                     Statement::Confirmation(_) => day.confirmations += 1,
                 }
                 if simulation.waiting.len() == BATCH {
-                    simulation.submit().await?;
+                    simulation.submit(&mut day).await?;
                 }
             }
             progress.inc(1);
         }
-        simulation.submit().await?;
-        let learned = auditor.since_last(dataset).await?;
-        day.promotions = learned.promotions;
-        day.wrong_promotions = learned.wrong_promotions;
-        day.phrases = auditor.phrases();
+        simulation.submit(&mut day).await?;
+        simulation.near.refit();
+        day.phrases = simulation.auditor.phrases();
         day.covered = simulation.covered(&traffic)?;
+        day.test = simulation.test_set()?;
         if !output.is_json() {
             progress.suspend(|| output.line(&day.row()))?;
         }
         days.push(day);
     }
     progress.finish_and_clear();
-    let test = simulation.test_set()?;
-    let audit = auditor
+    let test = days.last().map_or_else(TestSet::default, |day| day.test);
+    let audit = simulation
+        .auditor
         .finish(simulation.submitted, &simulation.node, dataset)
         .await?;
     Ok(Report {
@@ -162,11 +172,31 @@ fn progress_bar(settings: &Settings) -> ProgressBar {
     bar
 }
 
-/// What the node answered.
+/// What was learned for an utterance.
+#[derive(Debug, Clone, Copy)]
+struct Learned {
+    /// Missing if it is not in the data set.
+    label: Option<Label>,
+}
+
+/// What can be answered to an utterance.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
-    label: Option<Label>,
-    learned: bool,
+    /// What was learned for it, if anything.
+    learned: Option<Learned>,
+    /// What is answered near, at the least confidence.
+    near: Option<NearAnswer>,
+    /// What would be answered had nothing been learned.
+    base: Option<Label>,
+}
+
+impl Answer {
+    /// What the node answers, near answers among it or not.
+    fn label(&self, with_near: bool) -> Option<Label> {
+        let near = self.near.filter(|_| with_near).map(|near| near.label);
+        let learned = self.learned.map(|learned| learned.label);
+        learned.or(near).unwrap_or(self.base)
+    }
 }
 
 /// The node, and the client that corrects it.
@@ -175,6 +205,9 @@ struct Simulation<'d> {
     namespace: Namespace,
     base: BaseMatcher,
     node: NodeHandle,
+    near: NearNode,
+    min_confidence: f32,
+    auditor: Auditor,
     feedback: FeedbackClient,
     waiting: Vec<Submission>,
     submitted: u64,
@@ -184,6 +217,7 @@ impl<'d> Simulation<'d> {
     async fn start(
         dataset: &'d Dataset,
         settings: &Settings,
+        auditor: Auditor,
         namespace: Namespace,
         context: &Context,
         lifecycle: &Lifecycle,
@@ -204,15 +238,16 @@ impl<'d> Simulation<'d> {
             namespace,
             base: BaseMatcher::new(&dataset.labels),
             node,
+            near: NearNode::default(),
+            min_confidence: settings.near.min_confidence,
+            auditor,
             feedback,
             waiting: Vec::new(),
             submitted: 0,
         })
     }
 
-    /// What the node answers, and what it would answer without learning.
-    fn answer(&self, utterance: &Utterance) -> Result<(Answer, Option<Label>)> {
-        let base = self.base.best(&utterance.text);
+    fn answer(&self, utterance: &Utterance) -> Result<Answer> {
         let resolved = self
             .node
             .view()
@@ -220,18 +255,15 @@ impl<'d> Simulation<'d> {
             .map_err(|invalid| {
                 Failure::failed(format!("{:?} can't be looked up: {invalid}", utterance.text))
             })?;
-        let answer = match resolved.found {
-            None => Answer {
-                label: base,
-                learned: false,
-            },
-            // A label that is not in the data set is not a right answer.
-            Some(found) => Answer {
-                label: self.dataset.labels.binary_search(&found.value).ok(),
-                learned: true,
-            },
-        };
-        Ok((answer, base))
+        let learned = resolved.found.map(|found| Learned {
+            label: self.dataset.labels.binary_search(&found.value).ok(),
+        });
+        let near = self.near.answer(self.dataset, &utterance.key);
+        Ok(Answer {
+            learned,
+            near: near.filter(|near| learned.is_none() && near.confidence >= self.min_confidence),
+            base: self.base.best(&utterance.text),
+        })
     }
 
     fn submit_later(
@@ -266,13 +298,29 @@ impl<'d> Simulation<'d> {
             .dataset
             .train
             .iter()
-            .map(|utterance| Ok(self.answer(utterance)?.0.learned))
+            .map(|utterance| Ok(self.answer(utterance)?.learned.is_some()))
             .collect::<Result<_>>()?;
         Ok(traffic.share(|utterance| learned[utterance]))
     }
 
-    /// Submits the pending corrections, then waits until all are evaluated and the node has applied the results.
-    async fn submit(&mut self) -> Result {
+    /// Submits the pending corrections, waits until all are evaluated and the node has applied the results, and counts
+    /// what was learned.
+    async fn submit(&mut self, day: &mut Day) -> Result {
+        self.submit_waiting().await?;
+        let learned = self.auditor.since_last(self.dataset).await?;
+        day.promotions += learned.promotions;
+        day.wrong_promotions += learned.wrong_promotions;
+        for changed in learned.changes {
+            self.near.change(
+                &changed.phrase,
+                changed.before.as_deref(),
+                changed.after.as_deref(),
+            );
+        }
+        Ok(())
+    }
+
+    async fn submit_waiting(&mut self) -> Result {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -303,11 +351,22 @@ impl<'d> Simulation<'d> {
     fn test_set(&self) -> Result<TestSet> {
         let mut test = TestSet::default();
         for utterance in &self.dataset.test {
-            let (answer, base) = self.answer(utterance)?;
+            let answer = self.answer(utterance)?;
+            let is_right = |label: Option<Label>| u64::from(label == Some(utterance.label));
             test.queries += 1;
-            test.hits += u64::from(answer.label == Some(utterance.label));
-            test.base_hits += u64::from(base == Some(utterance.label));
-            test.learned += u64::from(answer.learned);
+            test.hits += is_right(answer.label(false));
+            test.base_hits += is_right(answer.base);
+            test.learned += u64::from(answer.learned.is_some());
+            if let Some(near) = answer.near {
+                test.near += 1;
+                test.near_hits += is_right(near.label);
+            }
+            let learned = answer.learned.map(|learned| learned.label);
+            let any = self
+                .near
+                .answer(self.dataset, &utterance.key)
+                .map(|near| near.label);
+            test.hits_at_any_confidence += is_right(learned.or(any).unwrap_or(answer.base));
         }
         Ok(test)
     }

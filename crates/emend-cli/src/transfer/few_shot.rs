@@ -12,6 +12,7 @@
 use emend_core::ratings::{RatingClass, TARGETS};
 use emend_proto::common::v1::Rating;
 use serde::Deserialize;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::record::RowError;
@@ -34,7 +35,7 @@ pub struct Example {
 struct Written {
     target: Option<String>,
     #[serde(alias = "rating", alias = "label")]
-    value: Option<String>,
+    value: Option<Value>,
     #[serde(alias = "id")]
     target_id: Option<String>,
     #[serde(alias = "prompt", alias = "input_text")]
@@ -83,8 +84,15 @@ impl Example {
             RatingClass::Good
         };
         let value = match written.value {
-            Some(value) => value,
+            Some(Value::String(value)) => value,
             None => value_of(&target, class)?,
+            Some(other) => {
+                let example = value_of(&target, class).unwrap_or_else(|_| "GOOD".into());
+                return Err(RowError::field(
+                    "value",
+                    format!("must be a value of the target, such as {example}, not {other}"),
+                ));
+            }
         };
         let mut rating = Rating {
             target,
@@ -186,6 +194,10 @@ mod tests {
             (
                 r#"{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}"#,
                 "INTERPRET GOOD: a → b () [] ",
+            ),
+            (
+                r#"{"input": "a", "output": "b", "rating": 0.5}"#,
+                "value: must be a value of the target, such as GOOD, not 0.5",
             ),
             (
                 r#"{"prompt": "a", "chosen": "c", "rejected": "b"}"#,

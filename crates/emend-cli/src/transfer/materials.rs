@@ -179,7 +179,7 @@ fn node(sort: NodeType, id: String) -> NodeRef {
 }
 
 /// Fields that only exports have, besides those that the sort has for import.
-const EXPORTED: [(&str, &[Sort]); 26] = {
+const EXPORTED: [(&str, &[Sort]); 28] = {
     const CLAIM: &[Sort] = &[Sort::Claim];
     const EDGE: &[Sort] = &[Sort::Edge];
     [
@@ -198,6 +198,8 @@ const EXPORTED: [(&str, &[Sort]); 26] = {
         ("evidence_count", CLAIM),
         ("independent_sources", CLAIM),
         ("verdict", CLAIM),
+        ("count_all", CLAIM),
+        ("one_per_source", CLAIM),
         ("created_at", CLAIM),
         ("updated_at", CLAIM),
         ("source_domain", EDGE),

@@ -3,7 +3,7 @@
 //! A row is a phrase mapping, an alias, a prohibition or a synonym ([`Record`]). The first three formats have the same
 //! fields, and their rows are streamed one at a time; of synonym files the pairs are held in memory. A bad row is reported
 //! with its line, and reading continues unless nothing more can be read. The evidence graph has a format of its own,
-//! [`materials`], and so have recorded queries, read by [`ubi`] and joined by [`ubi_queries`]. Beneath all of them, and
+//! [`materials`], and so have recorded queries, read by [`ubi`]. Beneath all of them, and
 //! whatever else a person gives to a command, is [`source`].
 
 mod csv;
@@ -20,7 +20,6 @@ mod synonym_json;
 mod synonyms;
 pub mod trust_levels;
 pub mod ubi;
-pub mod ubi_queries;
 mod yaml;
 
 use std::{

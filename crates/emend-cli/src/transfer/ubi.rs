@@ -1,103 +1,39 @@
-//! Files of `OpenSearch`'s User Behavior Insights, version 1: the documents of its indexes `ubi_queries` and `ubi_events`, as
-//! JSON lines (also with their `_source` as a search answers them, or as the bulk API takes them, each after the line of its
-//! action) or as CSV with dotted column names.
-//!
-//! Which it is says the index, if it is named; else a document with an `action_name` is an event, another one a query. Events
-//! that name no query or no object tell nothing of a result, and a query with an empty text is browsing: both are passed over.
+//! Files of `OpenSearch`'s User Behavior Insights: its documents ([`emend_wire::ubi`]) as JSON lines or as CSV with dotted column
+//! names.
 
 use std::io::BufRead;
 
-use emend_proto::feedback::v1::{Query, QueryInteraction, QueryResult};
-use jiff::Timestamp;
-use serde_json::{Map, Value};
+use emend_core::violation::FieldViolation;
+pub use emend_wire::ubi::Document;
+use emend_wire::ubi::{Object, Reader};
+use serde_json::Value;
 
 use super::{
     RowError,
     source::{Lines, csv::Records},
 };
 
-/// A document.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Document {
-    /// A query.
-    Query(Box<Query>),
-    /// What was done with one of its results.
-    Interaction(QueryInteraction),
-    /// A query with an empty text: somebody looked around, and searched for nothing.
-    Browsing,
-    /// An event that is about no result.
-    Other,
-}
-
-/// What an index holds, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Index {
-    Queries,
-    Events,
-}
-
-impl Index {
-    /// That of this name, as `ubi_queries` and `ubi_events`; none: the name does not tell.
-    fn named(name: &Value) -> Option<Self> {
-        let name = name.as_str()?;
-        match (name.contains("queries"), name.contains("events")) {
-            (true, false) => Some(Self::Queries),
-            (false, true) => Some(Self::Events),
-            _ => None,
-        }
+impl From<FieldViolation> for RowError {
+    fn from(violation: FieldViolation) -> Self {
+        Self::field(&violation.field, violation.description)
     }
 }
-
-/// A line of the bulk API that says what is to be done with the document in the next line.
-#[derive(Debug, Clone, Copy, Default)]
-struct Action {
-    /// The index that it names.
-    index: Option<Index>,
-    /// Whether the document stands below `doc`.
-    is_update: bool,
-}
-
-impl Action {
-    /// Reads a line, if it is one of an action.
-    fn of(object: &Object) -> Option<Self> {
-        let mut fields = object.iter();
-        let (Some((name, Value::Object(what))), None) = (fields.next(), fields.next()) else {
-            return None;
-        };
-        match name.as_str() {
-            "index" | "create" | "update" => Some(Self {
-                index: what.get("_index").and_then(Index::named),
-                is_update: name == "update",
-            }),
-            // No document follows.
-            "delete" => Some(Self::default()),
-            _ => None,
-        }
-    }
-}
-
-/// The most ids of results that are taken from a query; all are counted.
-pub(super) const MAX_RESULTS: usize = 100;
 
 /// Reads JSON lines and passes each document to `take` with its line, until there are no more or `take` returns false.
 pub fn read_jsonl(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, RowError>) -> bool) {
     let mut lines = Lines::of(from);
-    let mut action = Action::default();
+    let mut reader = Reader::default();
     while let Some((line, text)) = lines.next_text() {
         if text.as_ref().is_ok_and(|text| text.trim().is_empty()) {
             continue;
         }
-        let of_action = std::mem::take(&mut action);
         let object = text.and_then(|text| {
-            serde_json::from_str(text)
+            serde_json::from_str::<Object>(text)
                 .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))
         });
-        if let Some(next) = object.as_ref().ok().and_then(Action::of) {
-            action = next;
-            continue;
-        }
-        let document = object.and_then(|object| document(&object, of_action));
-        if !take(line, document) {
+        if let Some(document) = reader.next(object)
+            && !take(line, document)
+        {
             return;
         }
     }
@@ -117,174 +53,12 @@ pub fn read_csv(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Document, R
         let document = record.and_then(|record| {
             let cells = records.header().iter().zip(record);
             let cells = cells.map(|(name, cell)| (name.to_owned(), Value::String(cell)));
-            document(&cells.collect(), Action::default())
+            emend_wire::ubi::document(&cells.collect()).map_err(RowError::from)
         });
         if !take(line, document) {
             return;
         }
     }
-}
-
-type Object = Map<String, Value>;
-
-fn document(object: &Object, action: Action) -> Result<Document, RowError> {
-    let index = object.get("_index").and_then(Index::named).or(action.index);
-    let within = if action.is_update { "doc" } else { "_source" };
-    let object = match object.get(within) {
-        Some(Value::Object(source)) => source,
-        _ => object,
-    };
-    let is_event = match index {
-        Some(index) => index == Index::Events,
-        None => text(object, &["action_name"])?.is_some(),
-    };
-    if is_event {
-        return event(object);
-    }
-    match at(object, "user_query") {
-        Some(Value::Null) => Ok(Document::Browsing),
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(Document::Browsing),
-        _ => query(object).map(|query| Document::Query(Box::new(query))),
-    }
-}
-
-fn query(object: &Object) -> Result<Query, RowError> {
-    let hits = hits(object)?;
-    let hit_count = hits
-        .as_ref()
-        .map(|hits| i32::try_from(hits.len()).unwrap_or(i32::MAX));
-    let result = |object_id| QueryResult {
-        object_id,
-        ..QueryResult::default()
-    };
-    Ok(Query {
-        query_id: required(object, "query_id")?,
-        query_text: required(object, "user_query")?,
-        session_id: text(object, &["client_id"])?.unwrap_or_default(),
-        top_results: hits.into_iter().flatten().take(MAX_RESULTS).map(result).collect(),
-        hit_count,
-        searched_at: timestamp(object)?,
-        ..Query::default()
-    })
-}
-
-/// The place of a result, the first being 1.
-const ORDINAL: &str = "position.ordinal";
-/// The same, the first being 0.
-const RANK: &str = "rank";
-/// The greatest position that is kept.
-const MAX_POSITION: i32 = 100_000;
-
-/// The place of the result that an event is about, the first being 1; 0: not known.
-fn position(object: &Object) -> Result<i32, RowError> {
-    let whole = |field: &str, text: &str, least: i32, most: i32| {
-        let parsed = text.parse::<i32>();
-        let parsed = parsed.map_err(|_| RowError::field(field, "must be a whole number"))?;
-        if (least..=most).contains(&parsed) {
-            Ok(parsed)
-        } else {
-            let bounds = format!("must be {least} to {most}, is {parsed}");
-            Err(RowError::field(field, bounds))
-        }
-    };
-    if let Some(ordinal) = text(object, &["event_attributes.position.ordinal", ORDINAL])? {
-        return whole(ORDINAL, &ordinal, 0, MAX_POSITION);
-    }
-    match text(object, &["event_attributes.rank", RANK])? {
-        Some(rank) => Ok(whole(RANK, &rank, 0, MAX_POSITION - 1)? + 1),
-        None => Ok(0),
-    }
-}
-
-fn event(object: &Object) -> Result<Document, RowError> {
-    const OBJECT_ID: [&str; 3] = [
-        "event_attributes.object.object_id",
-        "object.object_id",
-        "object_id",
-    ];
-    let object_id = text(object, &OBJECT_ID)?;
-    let (Some(query_id), Some(object_id)) = (text(object, &["query_id"])?, object_id) else {
-        return Ok(Document::Other);
-    };
-    Ok(Document::Interaction(QueryInteraction {
-        query_id,
-        object_id,
-        action: required(object, "action_name")?,
-        position: position(object)?,
-        acted_at: timestamp(object)?,
-    }))
-}
-
-/// What stands at a path of keys, which may also be one key with dots.
-fn at<'a>(object: &'a Object, path: &str) -> Option<&'a Value> {
-    if let Some(value) = object.get(path) {
-        return Some(value);
-    }
-    let (first, rest) = path.split_once('.')?;
-    at(object.get(first)?.as_object()?, rest)
-}
-
-/// The text or number at the first of these paths that has one.
-fn text(object: &Object, paths: &[&str]) -> Result<Option<String>, RowError> {
-    for path in paths {
-        match at(object, path) {
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) if text.trim().is_empty() => {}
-            Some(Value::String(text)) => return Ok(Some(text.clone())),
-            Some(Value::Number(number)) => return Ok(Some(number.to_string())),
-            Some(_) => return Err(RowError::field(path, "must be a text")),
-        }
-    }
-    Ok(None)
-}
-
-fn required(object: &Object, field: &str) -> Result<String, RowError> {
-    text(object, &[field])?.ok_or_else(|| RowError::field(field, "is required"))
-}
-
-/// The ids of the results: a list, or in CSV its JSON or ids with commas between them. None: nobody said what was found.
-fn hits(object: &Object) -> Result<Option<Vec<String>>, RowError> {
-    const FIELD: &str = "query_response_hit_ids";
-    let wrong = || RowError::field(FIELD, "must be a list of ids");
-    let ids = |items: &[Value]| {
-        let id = |item: &Value| match item {
-            Value::String(id) => Ok(id.clone()),
-            Value::Number(id) => Ok(id.to_string()),
-            _ => Err(wrong()),
-        };
-        items.iter().map(id).collect::<Result<Vec<String>, RowError>>()
-    };
-    match at(object, FIELD) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(list)) if list.trim().is_empty() => Ok(None),
-        Some(Value::Array(items)) => ids(items).map(Some),
-        Some(Value::String(list)) if list.trim_start().starts_with('[') => {
-            ids(&serde_json::from_str::<Vec<Value>>(list).map_err(|_| wrong())?).map(Some)
-        }
-        Some(Value::String(list)) => {
-            let ids = list.split(',').map(str::trim).filter(|id| !id.is_empty());
-            Ok(Some(ids.map(str::to_owned).collect()))
-        }
-        Some(_) => Err(wrong()),
-    }
-}
-
-/// ISO 8601 with a zone, or milliseconds since 1970.
-fn timestamp(object: &Object) -> Result<Option<prost_types::Timestamp>, RowError> {
-    let Some(text) = text(object, &["timestamp"])? else {
-        return Ok(None);
-    };
-    let at = match text.parse::<i64>() {
-        Ok(millis) => Timestamp::from_millisecond(millis).ok(),
-        Err(_) => text.parse().ok(),
-    };
-    let at = at.ok_or_else(|| {
-        RowError::field(
-            "timestamp",
-            "must be a time with its zone in ISO 8601, or milliseconds since 1970",
-        )
-    })?;
-    Ok(Some(emend_wire::render::timestamp(at)))
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! The evidence graph as JSON.
 //!
 //! Here enums are in lower case, and names those of the wire contract, as in the files that `emend evidence import` reads: an
-//! exported claim is the claim that `emend evidence claims show --json` prints. Every field is there; null: there is none.
+//! exported claim is the claim that `emend evidence claims show --json` prints. Every field is there; null: there is none. Only what
+//! has to be asked for, the two readings of a claim's edges, is left out otherwise.
 
+use emend_core::evidence::Combining;
 use emend_proto::{
     common::v1::{ClaimDecision, EdgeRelation, TrustLevel},
     learning::v1::{
-        Claim, ClaimAdoption, ClaimStatus, CorrectionSample, Edge, EvidenceAction, EvidenceEvent,
+        Claim, ClaimAdoption, ClaimStatus, Confidence, CorrectionSample, Edge, EvidenceAction, EvidenceEvent,
         EvidenceFragment, ExportMaterialsResponse, ExportedPage, GetReviewStatsResponse, Verdict,
         evidence_element::Element, export_materials_response::Line,
     },
@@ -76,7 +78,7 @@ pub fn lines(rows: &[(&str, String)]) -> String {
 /// A claim.
 pub fn claim(claim: &Claim) -> Value {
     let confidence = claim.confidence.unwrap_or_default();
-    json!({
+    let mut json = json!({
         "claim_id": claim.claim_id,
         "task_id": claim.task_id,
         "text": claim.text,
@@ -100,6 +102,27 @@ pub fn claim(claim: &Claim) -> Value {
         "verdict": verdict(confidence.verdict),
         "created_at": time(claim.created_at.as_ref()),
         "updated_at": time(claim.updated_at.as_ref()),
+    });
+    for (way, reading) in [
+        (Combining::CountAll, claim.count_all),
+        (Combining::OnePerSource, claim.one_per_source),
+    ] {
+        if let Some(reading) = reading {
+            json[way.name()] = weighed(&reading);
+        }
+    }
+    json
+}
+
+/// What the edges of a claim come to in one reading; how many they are is the same in each.
+fn weighed(reading: &Confidence) -> Value {
+    json!({
+        "alpha": reading.alpha,
+        "beta": reading.beta,
+        "confidence": reading.confidence,
+        "uncertainty": reading.uncertainty,
+        "controversy": reading.controversy,
+        "verdict": verdict(reading.verdict),
     })
 }
 
@@ -237,7 +260,7 @@ pub fn sample(sample: &CorrectionSample) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use emend_proto::learning::v1::{Confidence, NodeRef, node_ref::Node};
+    use emend_proto::learning::v1::{NodeRef, node_ref::Node};
 
     use super::*;
     use crate::transfer::materials::Material;
@@ -255,6 +278,8 @@ mod tests {
                 adoption: ClaimAdoption::Adopted.into(),
                 status: ClaimStatus::Verified.into(),
                 confidence: Some(Confidence::default()),
+                count_all: Some(Confidence::default()),
+                one_per_source: Some(Confidence::default()),
                 ..Claim::default()
             }),
             Line::Edge(Edge {

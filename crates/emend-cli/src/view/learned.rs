@@ -52,7 +52,7 @@ pub fn learned_text(learned: &Learned) -> String {
         Learned::Prompt(prompt) => return format!("version {}: {}", prompt.version, learned.maps_to()),
         Learned::ProfileEntry(ProfileEntry::Years(years)) => return format!("{years} years"),
         Learned::ProfileEntry(ProfileEntry::Text(entry)) => return entry.clone(),
-        Learned::SearchTuning(_) => return learned.maps_to().to_owned(),
+        Learned::SearchTuning(_) | Learned::NearLookup(_) => return learned.maps_to().to_owned(),
         _ => {}
     }
     let fields = learned.fields();

@@ -21,7 +21,8 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
 });
 
 /// Messages that show what is absent as null.
-const WITH_NULLS: [&str; 8] = [
+const WITH_NULLS: [&str; 9] = [
+    "NearLookupValue",
     "QueryInteraction",
     "RatedValue",
     "RatingShare",
@@ -50,7 +51,7 @@ fn object(message: &DynamicMessage) -> Value {
             return status.map_or(Value::Null, |status| explained_to_json(&Explained::from(&status)));
         }
         "Correction" if message.fields().next().is_none() => return Value::Null,
-        "SearchTuningValue"
+        "NearLookupValue" | "SearchTuningValue"
             if message.get_field_by_name("cleared").as_deref() == Some(&Field::Bool(true)) =>
         {
             return json!({"cleared": true});
@@ -92,7 +93,7 @@ fn name<'f>(kind: &MessageDescriptor, field: &'f FieldDescriptor) -> Option<&'f 
         | ("QueryInteraction", "query_id")
         | ("Revision", "changes_continue")
         | ("RevisionChange", "after_checksum" | "value_dropped")
-        | ("SearchTuningValue", "cleared") => None,
+        | ("NearLookupValue" | "SearchTuningValue", "cleared") => None,
         _ => Some(field.json_name()),
     }
 }
@@ -142,8 +143,8 @@ fn plain(field: &FieldDescriptor, value: &Field) -> Value {
 
 /// Shows the fields of what was learned by the names and words that every kind of value has.
 fn show_learned(value: &ResourceValue, shown: &mut Map<String, Value>) {
-    use Learned::{FewShotSet, Profile, Prompt, SearchTuning};
-    if let Some(FewShotSet(_) | Prompt(_) | Profile(_) | SearchTuning(_)) = &value.value {
+    use Learned::{FewShotSet, NearLookup, Profile, Prompt, SearchTuning};
+    if let Some(FewShotSet(_) | NearLookup(_) | Prompt(_) | Profile(_) | SearchTuning(_)) = &value.value {
         return;
     }
     shown.retain(|name, _| ["display", "normalizationVersion"].contains(&name.as_str()));

@@ -25,23 +25,24 @@ use serde_json::Value;
 
 use crate::words;
 
-/// What people call a proposal's status: pending, approved, rejected.
-pub fn standing_word(candidate: &Candidate) -> String {
-    let proposal = candidate.proposal.unwrap_or_default();
-    match CandidateStatus::try_from(candidate.status) {
-        Ok(CandidateStatus::AwaitingReview) => "pending".into(),
-        _ if proposal.rejected_at.is_some() => "rejected".into(),
-        _ if proposal.approved_at.is_some() => "approved".into(),
-        Ok(CandidateStatus::Applied) => "approved".into(),
-        _ => words::status_name(candidate.status),
+/// The status of a version of a prompt, in the words of all candidates: applied if it is current under any label.
+pub fn version_status(version: &PromptVersion) -> CandidateStatus {
+    if version.labels.is_empty() {
+        version
+            .candidate
+            .as_ref()
+            .map(Candidate::status)
+            .unwrap_or_default()
+    } else {
+        CandidateStatus::Applied
     }
 }
 
-/// A version of a prompt, and how its proposal stands.
+/// A version of a prompt, and its status.
 pub fn prompt_version(version: &PromptVersion) -> Value {
     let candidate = version.candidate.clone().unwrap_or_default();
     let mut shown = message(version);
-    shown["standing"] = standing_word(&candidate).into();
+    shown["status"] = words::status_name(version_status(version).into()).into();
     shown["candidate"] = message(&candidate);
     shown
 }
@@ -56,6 +57,13 @@ pub fn time(at: Option<&prost_types::Timestamp>) -> Value {
 pub fn short_time(at: Option<&prost_types::Timestamp>) -> String {
     at.and_then(|at| Timestamp::from_second(at.seconds).ok())
         .map_or_else(|| "–".into(), |at| at.to_string())
+}
+
+/// Who did something: the caller, and on whose behalf.
+pub fn actor(actor: &emend_proto::common::v1::Actor) -> String {
+    format!("{} {}", actor.caller, actor.on_behalf_of)
+        .trim()
+        .to_owned()
 }
 
 /// A point in time; `None` if out of range.

@@ -28,6 +28,7 @@ fn shown() -> Vec<Value> {
     let mut all = Vec::new();
     add::<common::Correction>(&mut all, view::message);
     add::<common::Outcome>(&mut all, view::message);
+    add::<common::NearLookupValue>(&mut all, view::message);
     add::<common::Resource>(&mut all, view::message);
     add::<common::ResourceKey>(&mut all, view::message);
     add::<common::ResourceValue>(&mut all, view::message);
@@ -39,23 +40,30 @@ fn shown() -> Vec<Value> {
     add::<feedback::Query>(&mut all, view::message);
     add::<feedback::RedactReporterResponse>(&mut all, view::message);
     add::<feedback::Settings>(&mut all, view::message);
+    add::<learning::AcquireReviewLeaseResponse>(&mut all, view::message);
     add::<learning::Candidate>(&mut all, view::message);
     add::<learning::GetCandidateResponse>(&mut all, view::message);
     add::<learning::GetOutputStatsResponse>(&mut all, view::message);
+    add::<learning::GetQueueStatsResponse>(&mut all, view::message);
     add::<learning::ImportResourcesResponse>(&mut all, view::message);
     add::<learning::Improvement>(&mut all, view::message);
     add::<learning::NamespacePolicy>(&mut all, view::message);
     add::<learning::Node>(&mut all, view::message);
     add::<learning::Policy>(&mut all, view::message);
+    add::<learning::PreviewCandidateResponse>(&mut all, view::message);
     add::<learning::PreviewImprovementResponse>(&mut all, view::message);
+    add::<learning::PreviewPolicyResponse>(&mut all, view::message);
     add::<learning::Profile>(&mut all, view::message);
     add(&mut all, view::prompt_version);
     add::<learning::RenderPromptResponse>(&mut all, view::message);
     add::<learning::ResolveResponse>(&mut all, view::message);
     add::<learning::RevertRevisionResponse>(&mut all, view::message);
+    add::<learning::ReviewComment>(&mut all, view::message);
     add::<learning::ReviewResult>(&mut all, view::message);
     add::<learning::Revision>(&mut all, view::message);
     add::<learning::Suggestion>(&mut all, view::message);
+    add::<learning::TargetStats>(&mut all, view::message);
+    add::<learning::WatchQueueResponse>(&mut all, view::message);
     all
 }
 

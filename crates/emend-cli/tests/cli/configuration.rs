@@ -43,8 +43,9 @@ other do so wherever they come from. A variable that begins with `EMEND_` and th
 * `--print-config` prints every setting with where its value comes from, and ends. The output can be given back as a file. Secrets are not
   in it.
 * `--check-config` parses everything, checks that the named files exist and are valid, and ends: exit code 0 and `ok`, or 2 and
-  what is wrong. It also says what it can't know, and which variables nothing reads. It starts nothing, listens nowhere and opens no
-  database, so it can be run beside the running service, before a restart or in a pipeline.
+  what is wrong. feedback-svc also tries its token and certificate, if learning-svc answers. It says what it can't know, and which
+  variables nothing reads. It starts nothing, listens nowhere and opens no database, so it can be run beside the running service,
+  before a restart or in a pipeline.
 
 A span of time is a whole number and `ms`, `s`, `m`, `h` or `d`; a size is a whole number and `B`, `KiB`, `MiB` or `GiB`. Secrets (a
 database's URL with its password) are better given as files than as variables or flags, which other processes may see.
@@ -86,6 +87,12 @@ fn the_reference_is_up_to_date() {
         text.push('\n');
     }
     assert_up_to_date("docs/configuration.md", &text);
+}
+
+/// What an edge serves at /openapi.json.
+#[test]
+fn the_description_of_the_edge_is_up_to_date() {
+    assert_up_to_date("docs/openapi.json", emend_edge::openapi::text());
 }
 
 #[test]
@@ -156,6 +163,18 @@ async fn emend_up_takes_its_settings_from_a_file() {
     assert!(
         exposed.code == 2 && exposed.stderr.contains("refusing to listen"),
         "{exposed:?}"
+    );
+
+    let by_variable = command()
+        .args(["nodes"])
+        .env("EMEND_TIMEOUT", "soon")
+        .output()
+        .await
+        .unwrap();
+    let refused = String::from_utf8_lossy(&by_variable.stderr);
+    assert!(
+        refused.contains("--timeout") && refused.contains("EMEND_TIMEOUT has this value"),
+        "{refused}"
     );
 
     fs::write(&file, "data-dirs = 'x'").unwrap();

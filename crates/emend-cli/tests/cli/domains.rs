@@ -66,18 +66,9 @@ async fn a_domain_is_blocked_checked_exported_and_cleared() {
         .lines()
         .map(|line| line.split_whitespace().collect())
         .collect();
-    assert_eq!(
-        rows[0][..5],
-        ["PATTERN", "LAYER", "DECISION", "TRUST", "EFFECTIVE"]
-    );
-    assert_eq!(
-        rows[1][..5],
-        ["*.example.edu", "human", "set_trust", "academic", "academic"]
-    );
-    assert_eq!(
-        rows[2][..5],
-        ["spam.example", "human", "block", "blocked", "blocked"]
-    );
+    assert_eq!(rows[0][..4], ["PATTERN", "LAYER", "DECISION", "NOW"]);
+    assert_eq!(rows[1][..4], ["*.example.edu", "human", "academic", "academic"]);
+    assert_eq!(rows[2][..4], ["spam.example", "human", "block", "blocked"]);
 
     // What is exported can be imported; a row that is no decision is refused by name.
     let exported = up

@@ -100,6 +100,8 @@ pub(crate) struct Up {
     lines: Lines<BufReader<ChildStdout>>,
     pub(crate) feedback: String,
     pub(crate) learning: String,
+    /// Where assistants are served over HTTP, if that was asked for.
+    pub(crate) mcp: Option<String>,
 }
 
 impl Up {
@@ -138,9 +140,13 @@ impl Up {
             .expect("emend up ended before it was ready");
         let addresses = ready
             .strip_prefix("emend: ready feedback=")
+            .and_then(|rest| rest.split(" console=").next())
             .and_then(|rest| rest.split_once(" learning="));
         let (feedback, learning) = addresses.unwrap_or_else(|| panic!("unexpected: {ready}"));
+        let mcp = ready.split_once(" mcp=").map(|(_, url)| url.to_owned());
+        let learning = learning.split(' ').next().unwrap_or_default();
         Self {
+            mcp,
             child,
             feedback: feedback.to_owned(),
             learning: learning.to_owned(),
@@ -168,6 +174,11 @@ impl Up {
             &self.learning,
         ]);
         args
+    }
+
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
     }
 
     /// Sends it a signal.

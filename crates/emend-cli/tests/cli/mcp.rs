@@ -1,5 +1,20 @@
 //! `emend mcp`, called as an assistant calls it.
 
+mod attack;
+mod completion;
+mod configurations;
+mod hostile;
+mod http;
+mod prompts;
+mod protocol;
+mod reading;
+mod resources;
+mod rights;
+mod saying;
+mod together;
+
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Conversation, Up};
@@ -7,29 +22,60 @@ use crate::harness::{Conversation, Up};
 struct Assistant {
     conversation: Conversation,
     id: i64,
+    /// What the person beside it answers to a question.
+    person: Value,
+    /// The questions that the person was asked.
+    asked: Vec<String>,
+    /// The resources that it was told may be others now, and has not looked at yet.
+    told: VecDeque<String>,
+    tools: Vec<Value>,
 }
 
 impl Assistant {
+    /// One whose person says yes.
     async fn start(up: &Up, args: &[&str]) -> Self {
+        Self::with(up, args, json!({"elicitation": {}})).await
+    }
+
+    async fn with(up: &Up, args: &[&str], capabilities: Value) -> Self {
         let conversation = Conversation::start(&up.args(&[&["mcp"], args].concat()));
-        let mut assistant = Self { conversation, id: 0 };
+        let mut assistant = Self {
+            conversation,
+            id: 0,
+            person: json!({"action": "accept", "content": {"confirmed": true}}),
+            asked: Vec::new(),
+            told: VecDeque::new(),
+            tools: Vec::new(),
+        };
         let hello = assistant
             .ask(
                 "initialize",
                 json!({
                     "protocolVersion": "2025-06-18",
-                    "capabilities": {},
+                    "capabilities": capabilities,
                     "clientInfo": {"name": "test", "version": "1"}
                 }),
             )
             .await;
         assert_eq!(hello["serverInfo"]["name"], "emend");
-        assert!(hello["capabilities"]["tools"].is_object());
+        for offered in ["tools", "resources", "prompts", "completions"] {
+            assert!(hello["capabilities"][offered].is_object(), "{offered}: {hello}");
+        }
         assistant
             .conversation
             .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
+        let listed = assistant.ask("tools/list", json!({})).await;
         assistant
+            .tools
+            .clone_from(listed["tools"].as_array().expect("tools"));
+        assistant
+    }
+
+    /// The names of the tools that it is offered.
+    fn offered(&self) -> Vec<&str> {
+        let names = self.tools.iter().map(|tool| &tool["name"]);
+        names.map(|name| name.as_str().expect("a name")).collect()
     }
 
     async fn request(&mut self, method: &str, params: Value) -> Value {
@@ -38,9 +84,60 @@ impl Assistant {
         self.conversation
             .send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
-        self.conversation
-            .receive_until(|message| message["id"] == id)
-            .await
+        loop {
+            let message = self.conversation.receive().await;
+            if let Some(uri) = updated(&message) {
+                self.told.push_back(uri);
+            } else if message["method"] == "elicitation/create" {
+                let question = message["params"]["message"].as_str().expect("a question");
+                self.asked.push(question.to_owned());
+                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": self.person});
+                self.conversation.send(&answer).await;
+            } else if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Waits until it is told that a resource may be another now.
+    async fn hear(&mut self) -> String {
+        loop {
+            if let Some(uri) = self.told.pop_front() {
+                return uri;
+            }
+            let message = self.conversation.receive().await;
+            self.told.extend(updated(&message));
+        }
+    }
+
+    async fn subscribe(&mut self, uri: &str) {
+        self.ask("resources/subscribe", json!({"uri": uri})).await;
+    }
+
+    /// The document at an address.
+    async fn read(&mut self, uri: &str) -> Value {
+        let read = self.ask("resources/read", json!({"uri": uri})).await;
+        let contents = &read["contents"][0];
+        assert_eq!(
+            (&contents["uri"], &contents["mimeType"]),
+            (&json!(uri), &json!("application/json")),
+            "{read}"
+        );
+        serde_json::from_str(contents["text"].as_str().expect("a text")).expect("JSON")
+    }
+
+    /// A prompt's instruction, and its data.
+    async fn prompt(&mut self, name: &str, arguments: Value) -> (String, Value) {
+        let filled = self
+            .ask("prompts/get", json!({"name": name, "arguments": arguments}))
+            .await;
+        let text = |at: usize| {
+            let content = &filled["messages"][at]["content"];
+            assert_eq!(content["type"], "text", "{filled}");
+            content["text"].as_str().expect("a text").to_owned()
+        };
+        assert_eq!(filled["messages"].as_array().map(Vec::len), Some(2), "{filled}");
+        (text(0), serde_json::from_str(&text(1)).expect("JSON"))
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -57,7 +154,13 @@ impl Assistant {
         let text = result["content"][0]["text"].as_str().expect("text");
         assert!(text.starts_with(r#"{"message":""#), "{text}");
         let text: Value = serde_json::from_str(text).expect("JSON");
-        (result["isError"] == true, text)
+        let failed = result["isError"] == true;
+        if !failed {
+            assert_eq!(result["structuredContent"], text);
+            let listed = self.tools.iter().find(|listed| listed["name"] == tool);
+            conforms(&listed.expect("it is offered")["outputSchema"], &text, tool);
+        }
+        (failed, text)
     }
 
     /// What a tool answers to a call that succeeds.
@@ -72,6 +175,40 @@ impl Assistant {
         let (failed, answer) = self.call(tool, arguments).await;
         assert!(failed, "{answer}");
         answer["error"].clone()
+    }
+}
+
+/// The resource that a message says may be another now.
+fn updated(message: &Value) -> Option<String> {
+    let is_about_one = message["method"] == "notifications/resources/updated";
+    is_about_one.then(|| message["params"]["uri"].as_str().expect("an address").to_owned())
+}
+
+/// Whether a value is as a schema says, by the parts of JSON Schema that the tools' schemas use.
+fn conforms(schema: &Value, value: &Value, path: &str) {
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(one) => vec![one],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        other => panic!("{path}: {other}"),
+    };
+    let is = |name: &&str| match *name {
+        "null" => value.is_null(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{path}: {other}"),
+    };
+    assert!(types.iter().any(is), "{path} must be {types:?}: {value}");
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().expect("a name");
+        assert!(value.get(name).is_some(), "{path} has no {name}: {value}");
+        conforms(&schema["properties"][name], &value[name], name);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        conforms(&schema["items"], item, path);
     }
 }
 
@@ -92,93 +229,59 @@ fn isda(session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
+async fn every_tool_is_listed_with_schemas_in_one_piece_annotations_and_three_examples() {
     let up = Up::ephemeral().await;
-    let mut assistant = Assistant::start(&up, &[]).await;
-    let listed = assistant.ask("tools/list", json!({})).await;
-    let tools = listed["tools"].as_array().expect("tools");
-    for (name, arguments) in [
-        (
-            "intent_feedback",
-            &[
-                "feedback_type",
-                "verb_correction",
-                "entity_correction",
-                "phrase_mapping",
-                "prohibition",
-                "original_input",
-                "system_choice",
-                "correct_choice",
-                "user_explanation",
-                "scope",
-                "context",
-                "session_id",
-                "reporter",
-            ][..],
-        ),
-        (
+    let assistant = Assistant::start(&up, &[]).await;
+    assert_eq!(
+        assistant.offered(),
+        [
+            "explain",
             "feedback",
-            &[
-                "task_id",
-                "action",
-                "args",
-                "domain_block",
-                "domain_unblock",
-                "domain_clear_override",
-                "claim_reject",
-                "claim_restore",
-                "edge_correct",
-            ],
-        ),
-        ("intent_retract", &["feedback_id"]),
-        ("intent_resolve", &["phrase", "reporter"]),
-        ("intent_list", &["statuses", "phrase", "page_size", "page_token"]),
-        (
+            "get_materials",
+            "get_prompt",
+            "get_status",
             "intent_approve",
-            &["candidate_id", "reason", "by", "accept_redacted"],
-        ),
-        ("intent_reject", &["candidate_id", "reason", "by"]),
-    ] {
-        let tool = tools.iter().find(|tool| tool["name"] == name);
-        let tool = tool.unwrap_or_else(|| panic!("no {name}: {listed}"));
-        let schema = tool["inputSchema"].to_string();
-        for argument in arguments {
-            assert!(schema.contains(argument), "{name} takes {argument}: {schema}");
+            "intent_feedback",
+            "intent_list",
+            "intent_reject",
+            "intent_resolve",
+            "intent_retract",
+            "rate_output",
+            "search_feedback",
+        ]
+    );
+    for tool in &assistant.tools {
+        let schemas = format!("{}{}", tool["inputSchema"], tool["outputSchema"]);
+        assert!(
+            !schemas.contains("$ref") && !schemas.contains("$defs"),
+            "{schemas}"
+        );
+        assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{hint}: {tool}");
         }
         let description = tool["description"].as_str().expect("a description");
         let examples = description.lines().filter(|line| line.starts_with('{'));
         assert_eq!(examples.count(), 3, "{description}");
     }
-    assert_eq!(tools.len(), 7, "{listed}");
-    assistant.conversation.end().await;
-}
-
-#[tokio::test]
-async fn the_documented_configuration_starts_the_tools() {
-    const PAGE: &str = include_str!("../../../../docs/mcp.md");
-    let block = PAGE
-        .split("```json\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
-    let configuration: Value = serde_json::from_str(block.expect("a block of JSON")).expect("JSON");
-    let server = &configuration["mcpServers"]["emend"];
-    assert_eq!(server["command"], "emend");
-    let args: Vec<&str> = server["args"]
-        .as_array()
-        .expect("arguments")
-        .iter()
-        .map(|arg| arg.as_str().expect("a text"))
-        .collect();
-    let (command, args) = args.split_first().expect("a command");
-    assert_eq!(*command, "mcp");
-    let up = Up::ephemeral().await;
-    let mut assistant = Assistant::start(&up, args).await;
-    let tools = assistant.ask("tools/list", json!({})).await;
-    for tool in tools["tools"].as_array().expect("tools") {
-        let name = tool["name"].as_str().expect("a name");
-        assert!(PAGE.contains(&format!("`{name}`")), "the page describes {name}");
+    let feedback = &assistant.tools[6];
+    assert_eq!(
+        feedback["inputSchema"]["properties"]["scope"]["enum"],
+        json!(["global", "user"])
+    );
+    let described = feedback["description"].as_str().expect("a description");
+    for words in [
+        "leave out what you were not told; never invent an id",
+        "the part that names the action",
+        "for an entity the name alone",
+        "ids that a look-up gave",
+    ] {
+        assert!(described.contains(words), "{words}: {described}");
     }
     assistant.conversation.end().await;
+    let some = Assistant::start(&up, &["--tools", "search,outputs"]).await;
+    assert_eq!(some.offered(), ["get_prompt", "rate_output", "search_feedback"]);
+    some.conversation.end().await;
 }
 
 #[tokio::test]
@@ -198,8 +301,9 @@ async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
         ("state", json!("pending")),
         (
             "what_was_learned",
-            json!({"input": "Set up a CSA", "maps_to": "create_isda", "type": "invocation_phrase"}),
+            json!({"input": "Set up a CSA", "maps_to": "create_isda", "type": "verb_correction"}),
         ),
+        ("learning_type", json!("invocation_phrase")),
     ] {
         assert_eq!(first[field], expected, "{field}: {first}");
     }
@@ -241,7 +345,19 @@ async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
             json!({"feedback_id": second["feedback_id"], "reason": "misread"}),
         )
         .await;
-    assert_eq!(retracted["retracted"], true, "{retracted}");
+    assert_eq!(
+        (
+            &retracted["retracted"],
+            &retracted["still_applies"],
+            &retracted["why"]
+        ),
+        (
+            &json!(true),
+            &json!(false),
+            &json!("2 other voters support it, and 3 are needed")
+        ),
+        "{retracted}"
+    );
     let resolved = assistant
         .succeed("intent_resolve", json!({"phrase": "set up a CSA"}))
         .await;
@@ -262,7 +378,7 @@ async fn an_assistant_without_arguments_corrects_retracts_and_prohibits() {
         prohibited = assistant.succeed("intent_feedback", arguments).await;
     }
     assert_eq!(
-        (&prohibited["state"], &prohibited["what_was_learned"]["type"]),
+        (&prohibited["state"], &prohibited["learning_type"]),
         (&json!("applied"), &json!("prohibition")),
         "{prohibited}"
     );
@@ -386,25 +502,23 @@ async fn the_reporter_of_a_call_comes_before_the_one_of_the_command_line() {
 }
 
 #[tokio::test]
-async fn votes_of_unnamed_reporters_count_once_and_the_answer_says_so() {
+async fn a_process_that_names_nobody_votes_once_and_three_of_them_teach() {
     let up = Up::ephemeral().await;
-    let mut assistant = Assistant::start(&up, &[]).await;
     let mut unnamed = isda("");
     unnamed["context"] = json!({});
     let mut last = Value::Null;
-    for _ in 0..3 {
-        last = assistant.succeed("intent_feedback", unnamed.clone()).await;
-        assert!(message(&last).contains("count once"), "{last}");
+    for process in 1..=3 {
+        let mut assistant = Assistant::start(&up, &[]).await;
+        for _ in 0..2 {
+            last = assistant.succeed("intent_feedback", unnamed.clone()).await;
+            assert_eq!(last["reporter_count"], process, "{last}");
+        }
+        assistant.conversation.end().await;
     }
-    assert_eq!(
-        (&last["reporter_count"], &last["state"]),
-        (&json!(1), &json!("pending")),
-        "{last}"
-    );
-    let named = assistant.succeed("intent_feedback", isda("chat-1")).await;
-    assert!(!message(&named).contains("count once"), "{named}");
+    assert_eq!(last["state"], "applied", "{last}");
 
     // Nothing can be learned for a session alone.
+    let mut assistant = Assistant::start(&up, &[]).await;
     let mut own = isda("chat-1");
     own["scope"] = json!("user");
     let refused = assistant.refused("intent_feedback", own).await;
@@ -421,6 +535,8 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
             "feedback_type": "phrase_mapping",
             "original_input": format!("book trade {n}"),
             "correct_choice": "book_trade",
+            "user_explanation": "as we say",
+            "context": {"domain": "trading"},
         });
         assistant.succeed("intent_feedback", arguments).await;
     }
@@ -458,10 +574,61 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         "{candidate}"
     );
     assert_eq!(candidate["written_as"], candidate["phrase"], "{candidate}");
+    let vote = &candidate["votes"][0];
+    assert_eq!(
+        (&vote["reporter"], &vote["explanation"], &vote["context"]),
+        (&json!("ana"), &json!("as we say"), &json!({"domain": "trading"})),
+        "{candidate}"
+    );
+    for field in ["candidates[].votes[].explanation", "candidates[].votes[].context"] {
+        let marked = listed["texts_of_others"].as_array().expect("names");
+        assert!(marked.contains(&json!(field)), "{listed}");
+    }
     let id = candidate["candidate_id"].clone();
     let outdated = json!({"candidate_id": id, "etag": "0"});
     let refused = assistant.refused("intent_approve", outdated).await;
     assert_eq!(refused["reason"], "ETAG_MISMATCH", "{refused}");
+    let without_reason = json!({"candidate_id": id, "reason": " "});
+    let refused = assistant.refused("intent_reject", without_reason).await;
+    assert_eq!(refused["fieldViolations"][0]["field"], "reason", "{refused}");
+    assert_eq!(assistant.asked, [""; 0], "nobody is asked what can't be done");
+
+    // The person is shown what changes; whoever says no, or can't be asked, changes nothing.
+    let approval = json!({"candidate_id": id});
+    assistant.person = json!({"action": "decline"});
+    let refused = assistant.refused("intent_approve", approval.clone()).await;
+    assert_eq!(refused["reason"], "PERSON_DECLINED", "{refused}");
+    assistant.person = json!({"action": "accept", "content": {"confirmed": false}});
+    let refused = assistant.refused("intent_approve", approval.clone()).await;
+    assert_eq!(refused["reason"], "PERSON_DECLINED", "{refused}");
+    let question = assistant.asked.last().expect("a question");
+    for words in [
+        "Apply this for everybody",
+        "book trade 3 → book_trade",
+        "1 voter supports it",
+    ] {
+        assert!(question.contains(words), "{question}");
+    }
+    assert!(!question.contains("Yes applies nothing yet"), "{question}");
+    assistant.person = json!({"action": "accept", "content": {"confirmed": true}});
+    let mut alone = Assistant::with(&up, &[], json!({})).await;
+    for tool in ["intent_approve", "intent_reject"] {
+        let refused = alone
+            .refused(tool, json!({"candidate_id": id, "reason": "retired"}))
+            .await;
+        assert_eq!(refused["reason"], "PERSON_NOT_ASKED", "{refused}");
+    }
+    let shared = json!({"task_id": "t", "action": "domain_block", "args": {"domain_pattern": "github.io", "reason": "r"}});
+    let (_, refused) = alone.call("feedback", shared).await;
+    assert!(
+        message(&refused).contains("emend evidence domains block"),
+        "how it is done otherwise: {refused}"
+    );
+    alone.conversation.end().await;
+    let listed = assistant
+        .succeed("intent_list", json!({"phrase": "book trade 3"}))
+        .await;
+    assert_eq!(listed["candidates"][0]["status"], "pending", "{listed}");
     let approved = assistant
         .succeed(
             "intent_approve",
@@ -477,6 +644,11 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         .succeed("intent_resolve", json!({"phrase": "book trade 3"}))
         .await;
     assert_eq!(resolved["value"], "book_trade");
+    let asked = assistant.asked.len();
+    let refused = assistant
+        .refused("intent_approve", json!({"candidate_id": id}))
+        .await;
+    assert_eq!(refused["reason"], "ALREADY_APPLIED", "{refused}");
     let rejected = assistant
         .succeed(
             "intent_reject",
@@ -487,6 +659,14 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         (&rejected["status"], &rejected["decided_by"]),
         (&json!("rejected"), &json!("dana")),
         "{rejected}"
+    );
+    let again = json!({"candidate_id": id, "reason": "retired"});
+    let refused = assistant.refused("intent_reject", again).await;
+    assert_eq!(refused["reason"], "ALREADY_REJECTED", "{refused}");
+    assert_eq!(
+        assistant.asked.len(),
+        asked + 1,
+        "of three calls one could be done"
     );
     let none = assistant
         .succeed(
@@ -526,13 +706,6 @@ async fn a_refusal_names_everything_that_is_wrong_with_the_call() {
         refused["fieldViolations"][0]["field"], "correct_choice",
         "{refused}"
     );
-    // A line that is no JSON is answered, and the next one is read.
-    assistant.conversation.send_line("{nonsense").await;
-    let answer = assistant
-        .conversation
-        .receive_until(|message| !message["error"].is_null())
-        .await;
-    assert_eq!(answer["error"]["code"], -32700, "{answer}");
     assistant.succeed("intent_resolve", json!({"phrase": "a"})).await;
     assistant.conversation.end().await;
 }

@@ -51,6 +51,18 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         assert!(shown.contains(line), "{line}: {shown}");
     }
 
+    let courses = [
+        r#"{"id": "rust-101", "topics": ["rust"]}"#,
+        r#"{"id": "rust-301", "topics": ["Rust"], "level": "ADVANCED"}"#,
+        r#"{"id": "k8s-101", "topics": ["kubernetes"]}"#,
+    ];
+    let rank = ["outputs", "profile", "rank", "--user", "mia", "-", "--json"];
+    let ranked = up.run_with(&rank, &courses.join("\n")).await.ok().json();
+    assert_eq!(
+        ranked,
+        json!({"ids": ["k8s-101", "rust-301"], "leftOutIds": ["rust-101"]})
+    );
+
     let record = [
         "record",
         "--source",
@@ -96,7 +108,9 @@ async fn a_user_sets_a_profile_and_decides_what_is_suggested() {
         .ok()
         .stdout;
     assert!(
-        table.contains("technology  Go") && table.contains("pending") && table.contains("GITHUB pr-18"),
+        table.contains("technology  Go")
+            && table.contains("awaiting_review")
+            && table.contains("GITHUB pr-18"),
         "{table}"
     );
 

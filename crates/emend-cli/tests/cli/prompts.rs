@@ -102,6 +102,12 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     let stats = up.shows(&["stats", TARGET]).await;
     assert_eq!(rows(&stats)[1][..4], ["1", "0", "0", "3"], "{stats}");
     assert!(stats.contains("An improvement can be generated"), "{stats}");
+    let all = up.run(&["outputs", "stats"]).await.ok().stdout;
+    assert_eq!(
+        rows(&all)[1],
+        [TARGET, "1", "0", "0", "3", "3", "possible"],
+        "{all}"
+    );
     let candidate = up.generates().await;
     let again = up.run(&["outputs", "prompts", "generate", TARGET]).await;
     assert_eq!(again.code, 4, "{again:?}");
@@ -110,15 +116,15 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         "{again:?}"
     );
 
-    let pending = up.shows(&["list", "--status", "pending"]).await;
+    let pending = up.shows(&["list", "--status", "awaiting_review"]).await;
     assert_eq!(
         rows(&pending)[1][..5],
-        [&candidate, TARGET, "production", "2", "pending"],
+        [&candidate, TARGET, "production", "2", "awaiting_review"],
         "{pending}"
     );
     let diff = up.shows(&["diff", &candidate]).await;
     for part in [
-        "version 2 of SUMMARIZE_DAILY: pending",
+        "version 2 of SUMMARIZE_DAILY: awaiting_review",
         "3 ratings: 0 good, 0 neutral, 3 bad",
         "@@ ",
         "too long",
@@ -198,13 +204,19 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         "--reason",
         "to compare",
     ];
-    up.shows(&again).await;
+    let first = up.run(&[&["outputs", "prompts"], &again[..]].concat()).await.ok();
+    assert!(
+        first
+            .stderr
+            .contains("no prompt was current under the label \"staging\" before"),
+        "{first:?}"
+    );
     let versions = up.shows(&["list", TARGET]).await;
     let row = |number: &str| {
         let found = rows(&versions).into_iter().find(|row| row[0] == number);
         found.unwrap_or_else(|| panic!("no version {number}: {versions}"))[1..3].join(" ")
     };
-    assert_eq!(row("1"), "approved staging");
+    assert_eq!(row("1"), "applied staging");
     for part in ["made current by lee", "approved with changes by dana"] {
         assert!(versions.contains(part), "{part}: {versions}");
     }
@@ -219,7 +231,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         place.unwrap_or_else(|| panic!("no {part}: {history}"))
     });
     assert!(places.is_sorted(), "{history}");
-    assert_eq!(row(&version.to_string()), "approved production");
+    assert_eq!(row(&version.to_string()), "applied production");
     let shown = up.shows(&["show", TARGET, "--label", "staging"]).await;
     assert!(
         shown.contains("version 1: current under staging") && shown.contains("Summarise the day."),

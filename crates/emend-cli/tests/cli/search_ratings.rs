@@ -377,3 +377,28 @@ async fn ratings_are_exported_in_every_form() {
     let told = up.run(&all[..5]).await.ok().stdout;
     assert_eq!(told, format!("3 ratings written to {path}\n"));
 }
+
+#[tokio::test]
+async fn only_ratings_whose_pairs_are_written_are_marked_with_them() {
+    let up = Up::ephemeral().await;
+    let [down, _, _] = searched_and_rated(&up).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("pairs.jsonl").display().to_string();
+    let export = [
+        "export",
+        "ratings",
+        &path,
+        "--format",
+        "pairs",
+        "--mark-processed",
+    ];
+    let told = up.run(&export).await.ok().stdout;
+    assert_eq!(told, format!("1 ratings written to {path}\n"));
+    let marked = up
+        .run(&["feedback", "list", "--processed", "true", "--json"])
+        .await
+        .ok()
+        .lines();
+    let marked: Vec<_> = marked.iter().map(|feedback| &feedback["feedbackId"]).collect();
+    assert_eq!(marked, [&json!(down)]);
+}

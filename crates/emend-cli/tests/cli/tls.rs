@@ -340,6 +340,80 @@ async fn the_command_shows_its_certificate_and_says_what_is_wrong_without() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_protocol_at_the_port_is_is_said() {
+    let operators = listener().await.local_addr().expect("an address").to_string();
+    let up = Up::start(&["--ephemeral", &format!("--metrics-addr={operators}")]).await;
+    let asked = async |address: &str, options: &[&str]| {
+        let command = ["nodes", "--timeout=10s", "--learning-addr", address];
+        run(&[&command, options].concat()).await
+    };
+    let ran = asked(&operators, &[]).await;
+    assert_ne!(ran.code, 0);
+    assert!(
+        ran.stderr.contains("port for something else, such as metrics"),
+        "{ran:?}"
+    );
+    let ran = asked(&format!("https://{}", up.learning), &[]).await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("not use TLS at this address"), "{ran:?}");
+    let ran = asked(&up.feedback, &[]).await;
+    assert!(
+        ran.stderr.contains("does not know ListNodes") && ran.stderr.contains("--learning-addr"),
+        "{ran:?}"
+    );
+    let ran = asked("27402", &[]).await;
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("for example 127.0.0.1:27402"), "{ran:?}");
+    asked(&format!("127.0.0.1:1,{}", up.learning), &[]).await.ok();
+    let ran = asked(&format!("https://{operators}"), &[]).await;
+    assert!(ran.stderr.contains("not use TLS at this address"), "{ran:?}");
+
+    let authority = Authority::new("ca");
+    let directory = issued_by(&authority);
+    authority
+        .issue_as(4, &["127.0.0.1"], |params| {
+            params.not_after = date_time_ymd(2020, 1, 1);
+        })
+        .write(directory.path(), "server");
+    let pair = Secured::start(directory).await;
+    let ran = pair.nodes(&[]).await;
+    assert!(
+        ran.stderr.contains("uses TLS") && ran.stderr.contains("https://"),
+        "{ran:?}"
+    );
+    let ca = format!("--ca={}", pair.path("ca.pem").display());
+    let ran = pair.nodes(&[&ca]).await;
+    assert!(
+        ran.stderr
+            .contains("the server's certificate has expired: it was valid until 2020-01-01"),
+        "{ran:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_time_limit_says_that_the_correction_may_be_stored() {
+    // Connections are accepted by the kernel and never answered.
+    let silent = listener().await;
+    let address = silent.local_addr().expect("an address").to_string();
+    let command = ["submit", "phrase", "book the trade", "book_trade", "--json"];
+    let limits = ["--timeout=300ms", "--request-id=r-1", "--feedback-addr", &address];
+    let ran = run(&[&command[..], &limits].concat()).await;
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("DEADLINE_EXCEEDED"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("may be stored") && ran.stderr.contains("--request-id r-1"),
+        "{ran:?}"
+    );
+
+    let backend = FeedbackClient::new(format!("http://{address}"))
+        .expect("valid settings")
+        .deadline(Duration::from_millis(300));
+    let submission = Submission::phrase_mapping("default", "book the trade", "book_trade");
+    let error = backend.submit(submission).await.expect_err("nobody answers");
+    assert!(error.may_be_stored(), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
     let (old, new) = (Authority::new("old"), Authority::new("new"));
     let directory = issued_by(&old);

@@ -214,13 +214,17 @@ async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
     }
     fs::write(callers.path("stranger"), "guessed").expect("a file");
     for asked in [&SUBMIT[..], &RESOLVE] {
-        refused(&up.run(asked).await, "CREDENTIALS_MISSING");
+        let missing = up.run(asked).await;
+        refused(&missing, "CREDENTIALS_MISSING");
+        refused(&missing, "--token-file");
         refused(
             &callers.run(&up, "stranger", asked).await,
             "CREDENTIALS_NOT_ACCEPTED",
         );
     }
-    refused(&callers.run(&up, "node", &SUBMIT).await, "ROLE_MISSING");
+    let no_reporter = callers.run(&up, "node", &SUBMIT).await;
+    refused(&no_reporter, "ROLE_MISSING");
+    refused(&no_reporter, "SubmitFeedback needs the role reporter");
     refused(&callers.run(&up, "web", &RESOLVE).await, "ROLE_MISSING");
 
     let stored = callers.run(&up, "web", &SUBMIT).await.ok().json();
@@ -244,6 +248,13 @@ async fn missing_or_wrong_files_for_authentication_are_refused_at_the_start() {
     let without_file = run(&[&with[..], &["--learning-token-file", &gone]].concat()).await;
     assert_eq!(without_file.code, 2, "{without_file:?}");
     refused(&without_file, "gone");
+    fs::write(callers.path("stranger"), "guessed").expect("a file");
+    let stranger = callers.named("stranger");
+    for more in [&[][..], &["--check-config"]] {
+        let unknown = run(&[&with[..], &["--learning-token-file", &stranger], more].concat()).await;
+        assert_eq!(unknown.code, 2, "{unknown:?}");
+        refused(&unknown, "does not know the token");
+    }
     fs::write(callers.path("auth.toml"), "principals = 1").expect("a file");
     let relay = callers.named("feedback-svc");
     let unfit = run(&[&with[..], &["--learning-token-file", &relay]].concat()).await;

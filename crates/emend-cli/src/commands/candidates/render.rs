@@ -6,7 +6,7 @@ use emend_proto::learning::v1::{Candidate, GetCandidateResponse, Proposal, Sugge
 
 use crate::{
     commands::outputs::{improvement_text, suggests},
-    output::{Cell, Column, Table},
+    output::{Cell, Column, Table, counted},
     view, words,
 };
 
@@ -91,6 +91,25 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloure
         );
     }
     line("reason", &candidate.decision_reason);
+    if let Some(first) = &candidate.first_approval {
+        let actor = first.actor.clone().unwrap_or_default();
+        line(
+            "approved by",
+            &format!("{}; another reviewer has to, too", view::actor(&actor)),
+        );
+    }
+    if let Some(question) = &candidate.second_opinion {
+        let asker = question.actor.clone().unwrap_or_default();
+        let whom = if question.asked.is_empty() {
+            "anybody else"
+        } else {
+            &question.asked
+        };
+        line("asked", &format!("{} asks {whom}", view::actor(&asker)));
+    }
+    if let Some(lease) = &candidate.lease {
+        line("open", &view::actor(&lease.actor.clone().unwrap_or_default()));
+    }
     line("edited from", &candidate.edited_from);
     if candidate.applied_revision > 0 {
         line("applied at", &format!("revision {}", candidate.applied_revision));
@@ -108,6 +127,7 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloure
         ),
         ("Votes", votes(details)),
         ("Feedback", feedback(details)),
+        ("Comments", comments(details)),
         ("History", history(details)),
     ] {
         if let Some(table) = table {
@@ -125,9 +145,9 @@ fn votes_text(candidate: &Candidate) -> String {
         );
     }
     format!(
-        "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
-        candidate.reporter_count,
-        candidate.occurrence_count,
+        "{}, proposed {}; net confirmations: {} of {}, {} missing",
+        counted(candidate.reporter_count, "voter", "voters"),
+        counted(candidate.occurrence_count, "time", "times"),
         candidate.net_confirmations,
         candidate.threshold,
         candidate.confirmations_needed,
@@ -173,7 +193,7 @@ fn votes(details: &GetCandidateResponse) -> Option<Table> {
         ("REPORTER", Column::Text),
         ("CALLER", Column::Text),
         ("FEEDBACK", Column::Id),
-        ("AT", Column::Fixed),
+        ("AT", Column::Time),
     ];
     (!details.votes.is_empty()).then(|| {
         Table::new(columns).with_rows(&details.votes, |vote| {
@@ -212,9 +232,33 @@ fn feedback(details: &GetCandidateResponse) -> Option<Table> {
     })
 }
 
-fn history(details: &GetCandidateResponse) -> Option<Table> {
+fn comments(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
         ("AT", Column::Fixed),
+        ("BY", Column::Text),
+        ("ASKS", Column::Text),
+        ("COMMENT", Column::Text),
+    ];
+    (!details.comments.is_empty()).then(|| {
+        Table::new(columns).with_rows(&details.comments, |comment| {
+            let asks = match (comment.asks, &*comment.asked) {
+                (false, _) => "",
+                (true, "") => "anybody",
+                (true, asked) => asked,
+            };
+            [
+                view::short_time(comment.written_at.as_ref()),
+                view::actor(&comment.actor.clone().unwrap_or_default()),
+                asks.to_owned(),
+                comment.comment.clone(),
+            ]
+        })
+    })
+}
+
+fn history(details: &GetCandidateResponse) -> Option<Table> {
+    let columns = [
+        ("AT", Column::Time),
         ("FROM", Column::Fixed),
         ("TO", Column::Fixed),
         ("CAUSE", Column::Fixed),

@@ -1,7 +1,11 @@
 //! `emend evidence claims`: claims with their confidence, and what is decided about them.
 
 use clap::Subcommand;
-use emend_core::{ClaimState, Invalid, Kind, evidence::ClaimStatus, kinds::ReasonCode};
+use emend_core::{
+    ClaimState, Invalid, Kind,
+    evidence::{ClaimStatus, Combining},
+    kinds::ReasonCode,
+};
 use emend_proto::{
     common::v1::{ClaimDecision, ResourceKey, resource_value::Value},
     learning::v1::{
@@ -27,6 +31,7 @@ Examples:
   emend evidence claims list --status verified --adopted false
   emend evidence claims show claim:12
   emend evidence edges list --claim claim:12           what speaks for it and against it
+  emend evidence claims show claim:12 --both-readings  copies of one source apart
   emend evidence claims reject claim:12 --reason \"an advertisement\" --reason-code SPAM
   emend evidence claims restore claim:12 --reason \"checked by hand\" --task t-17
 
@@ -49,6 +54,9 @@ enum Action {
     Show {
         /// The claim's id
         claim: String,
+        /// Show its confidence also by each reading: all edges, and one of each source
+        #[arg(long)]
+        both_readings: bool,
     },
     /// Hide a claim from results; it is kept
     Reject {
@@ -89,7 +97,7 @@ struct List {
 pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let (claim, state, why) = match args.action {
         Action::List(args) => return list(args, context, output).await,
-        Action::Show { claim } => return show(claim, context, output).await,
+        Action::Show { claim, both_readings } => return show(claim, both_readings, context, output).await,
         Action::Reject {
             claim,
             reason_code,
@@ -128,10 +136,11 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
     output.list(&claims, more, evidence::claim, table, &none)
 }
 
-async fn show(claim_id: String, context: &Context, output: &mut Output<'_>) -> Result {
+async fn show(claim_id: String, both_readings: bool, context: &Context, output: &mut Output<'_>) -> Result {
     let request = GetClaimRequest {
         namespace: context.namespace(),
         claim_id,
+        both_readings,
     };
     let mut client = context.evidence().await?;
     let found = client
@@ -216,7 +225,7 @@ fn text(claim: &Claim, reason_code: &str) -> String {
         (page, Some(level)) => format!("{page}, {} ({level})", claim.domain),
         (page, None) => page.to_owned(),
     };
-    let rows = [
+    let mut rows = vec![
         ("claim", claim.claim_id.clone()),
         ("text", claim.text.clone()),
         ("status", evidence::claim_status(claim.status).unwrap_or_default()),
@@ -226,6 +235,14 @@ fn text(claim: &Claim, reason_code: &str) -> String {
             evidence::verdict(confidence.verdict).unwrap_or_default(),
         ),
         ("confidence", interval(&confidence)),
+    ];
+    for (way, reading) in [
+        (Combining::CountAll, claim.count_all),
+        (Combining::OnePerSource, claim.one_per_source),
+    ] {
+        rows.extend(reading.map(|reading| (way.name(), weighed(&reading))));
+    }
+    rows.extend([
         ("controversy", format!("{:.3}", confidence.controversy)),
         (
             "evidence",
@@ -247,8 +264,18 @@ fn text(claim: &Claim, reason_code: &str) -> String {
         ("adoption", evidence::adoption(claim.adoption).unwrap_or_default()),
         ("task", claim.task_id.clone()),
         ("updated", view::short_time(claim.updated_at.as_ref())),
-    ];
+    ]);
     evidence::lines(&rows)
+}
+
+fn weighed(confidence: &Confidence) -> String {
+    format!(
+        "{}, {} (alpha {:.2}, beta {:.2})",
+        interval(confidence),
+        evidence::verdict(confidence.verdict).unwrap_or_default(),
+        confidence.alpha,
+        confidence.beta
+    )
 }
 
 #[cfg(test)]
@@ -305,6 +332,24 @@ claim:12  verified  inconclusive  0.661 ± 0.184    3        1        2  Coffee 
         };
         let shown = text(&rejected, "SPAM");
         assert!(shown.contains("decided             rejected (SPAM)\n"), "{shown}");
+        let both = Claim {
+            count_all: claim().confidence,
+            one_per_source: Some(Confidence {
+                alpha: 1.9,
+                confidence: 0.5,
+                uncertainty: 0.228,
+                ..claim().confidence.unwrap_or_default()
+            }),
+            ..claim()
+        };
+        let expected = "\
+confidence          0.661 ± 0.184
+count_all           0.661 ± 0.184, inconclusive (alpha 3.70, beta 1.90)
+one_per_source      0.500 ± 0.228, inconclusive (alpha 1.90, beta 1.90)
+controversy         0.250
+";
+        let shown = text(&both, "");
+        assert!(shown.contains(expected), "{shown}");
         let shown = text(&claim(), "");
         for line in [
             "decided             –",

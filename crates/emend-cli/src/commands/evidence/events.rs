@@ -107,7 +107,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 
 fn table(events: &[EvidenceEvent]) -> Table {
     Table::new([
-        ("AT", Column::Fixed),
+        ("AT", Column::Time),
         ("ACTION", Column::Fixed),
         ("KIND", Column::Fixed),
         ("TARGET", Column::Text),

@@ -28,6 +28,9 @@ With authentication it needs the role reviewer.")]
 pub(super) struct Args {
     /// The task's id
     task: String,
+    /// Show the confidence of claims also by each reading: all edges, and one of each source
+    #[arg(long)]
+    both_readings: bool,
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -38,6 +41,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     let request = ExportMaterialsRequest {
         namespace: context.namespace(),
         task_id: args.task,
+        both_readings: args.both_readings,
     };
     let mut client = context.evidence().await?;
     let request = context.request_without_deadline(request);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use emend_core::normalize;
+use emend_proto::feedback::v1::ExportFeedbackResponse;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Result};
@@ -60,30 +61,52 @@ pub(super) struct Preferences {
     pairs: Vec<(Pair, i64)>,
     /// Where a pair is: by its query in normal form and its titles, whichever is better.
     places: HashMap<(String, [Option<String>; 2]), usize>,
+    /// The feedback id of each rating, and which pairs it said.
+    ratings: Vec<(String, Vec<usize>)>,
 }
 
 impl Preferences {
-    /// Adds whole lines.
-    pub(super) fn add(&mut self, lines: &str) -> Result {
-        for line in lines.lines() {
-            let pair: Pair = serde_json::from_str(line).map_err(|error| {
-                Failure::failed(format!(
-                    "feedback-svc exported a pair that can't be read: {error}"
-                ))
-            })?;
-            let mut titles = [pair.positive.clone(), pair.negative.clone()];
-            titles.sort();
-            let place = match self.places.entry((normalize(&pair.query), titles)) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    self.pairs.push((pair.clone(), 0));
-                    *new.insert(self.pairs.len() - 1)
-                }
-            };
-            let (first, net) = &mut self.pairs[place];
-            *net += i64::from(pair.positive == first.positive) - i64::from(pair.positive == first.negative);
+    /// Adds what ratings say.
+    pub(super) fn add(&mut self, part: &ExportFeedbackResponse) -> Result {
+        let mut lines = part.text.lines();
+        for rating in &part.ratings {
+            let count = usize::try_from(rating.line_count).unwrap_or(0);
+            let said = lines.by_ref().take(count).map(|line| self.say(line));
+            let said = said.collect::<Result<_>>()?;
+            self.ratings.push((rating.feedback_id.clone(), said));
         }
         Ok(())
+    }
+
+    /// Counts a line for its pair, whose place is returned.
+    fn say(&mut self, line: &str) -> Result<usize> {
+        let pair: Pair = serde_json::from_str(line).map_err(|error| {
+            Failure::failed(format!(
+                "feedback-svc exported a pair that can't be read: {error}"
+            ))
+        })?;
+        let mut titles = [pair.positive.clone(), pair.negative.clone()];
+        titles.sort();
+        let place = match self.places.entry((normalize(&pair.query), titles)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.pairs.push((pair.clone(), 0));
+                *new.insert(self.pairs.len() - 1)
+            }
+        };
+        let (first, net) = &mut self.pairs[place];
+        *net += i64::from(pair.positive == first.positive) - i64::from(pair.positive == first.negative);
+        Ok(place)
+    }
+
+    /// The feedback ids of the ratings of which any pair is written.
+    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
+        let is_written = |place: &usize| self.pairs[*place].1 != 0;
+        let given = self
+            .ratings
+            .iter()
+            .filter(move |(_, said)| said.iter().any(is_written));
+        given.map(|(id, _)| id.as_str())
     }
 
     /// How many pairs are not written: as many ratings say the one as the other.
@@ -109,6 +132,8 @@ impl fmt::Display for Preferences {
 
 #[cfg(test)]
 mod tests {
+    use emend_proto::feedback::v1::ExportedRating;
+
     use super::*;
 
     #[test]
@@ -146,8 +171,16 @@ mod tests {
             ("draw", Some("D"), Some("D")),
             ("storm", Some("A"), Some("B")),
         ];
-        for (query, positive, negative) in ratings {
-            preferences.add(&line(query, positive, negative)).unwrap();
+        for (number, (query, positive, negative)) in ratings.into_iter().enumerate() {
+            let part = ExportFeedbackResponse {
+                text: line(query, positive, negative),
+                rating_count: 1,
+                ratings: vec![ExportedRating {
+                    feedback_id: number.to_string(),
+                    line_count: 1,
+                }],
+            };
+            preferences.add(&part).unwrap();
         }
         let expected = [
             line("draw", Some("B"), Some("A")),
@@ -157,5 +190,8 @@ mod tests {
         ];
         assert_eq!(preferences.to_string(), expected.concat());
         assert_eq!(preferences.ties(), 2);
+        // Those that only said what is left out were not given.
+        let given: Vec<&str> = preferences.given().collect();
+        assert_eq!(given, ["0", "1", "2", "5", "6", "7", "8", "10"]);
     }
 }

@@ -2,43 +2,68 @@
 //!
 //! Everything that is wrong with a call is named at once, by the tool's own parameters, also what a service finds.
 
-use std::{any::Any, borrow::Cow};
+use std::borrow::Cow;
 
 use emend_base::status::Explained;
 use emend_core::{FieldViolation, text::escaped};
-use rmcp::{
-    handler::server::tool::schema_for_type,
-    model::{CallToolResult, ContentBlock, JsonObject},
-};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use tonic::{Code, Status};
 
+use super::schema;
 use crate::failure::{Failure, Result};
 
-/// The arguments, if they are as the tool's schema says.
-pub(super) fn parse<T: DeserializeOwned + JsonSchema + Any>(arguments: JsonObject) -> Result<T> {
-    let schema = Value::Object(schema_for_type::<T>().as_ref().clone());
-    let arguments = Value::Object(arguments);
+/// The arguments, if they are as the tool's schema says. What is null is left out.
+pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: JsonObject) -> Result<T> {
+    parse_meant(arguments, |_| Vec::new())
+}
+
+/// The same of arguments that also have to mean something together: `wrong` says what does not. What it says of an argument takes the
+/// place of what the schema says of it.
+pub(super) fn parse_meant<T: DeserializeOwned + JsonSchema>(
+    arguments: JsonObject,
+    wrong: impl FnOnce(&T) -> Vec<FieldViolation>,
+) -> Result<T> {
+    let schema = Value::Object(schema::input::<T>());
+    let mut arguments = Value::Object(arguments);
+    leave_out_nulls(&mut arguments);
     let mut checked = Checked {
-        definitions: &schema["$defs"],
         violations: Vec::new(),
     };
     checked.check(&schema, &arguments, "");
-    let mut violations = checked.violations;
-    if violations.is_empty() {
-        match serde_json::from_value(arguments) {
-            Ok(arguments) => return Ok(arguments),
-            // What the schema does not say, such as a number that is too large.
-            Err(error) => violations.push(violation("arguments", error.to_string())),
+    let by_schema = checked.violations;
+    let violations = match serde_json::from_value(arguments) {
+        Ok(arguments) => {
+            let mut violations = wrong(&arguments);
+            for violation in by_schema {
+                if violations.iter().all(|known| known.field != violation.field) {
+                    violations.push(violation);
+                }
+            }
+            if violations.is_empty() {
+                return Ok(arguments);
+            }
+            violations
         }
-    }
+        // What the schema does not say, such as a number that is too large.
+        Err(error) if by_schema.is_empty() => vec![violation("arguments", error.to_string())],
+        Err(_) => by_schema,
+    };
     Err(Status::from(emend_base::Error::InvalidArgument(violations)).into())
 }
 
-/// The result of a call, or why it was refused, as one text: the message first, and nothing twice. Refusals are results too,
-/// so that the assistant reads them.
+fn leave_out_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, value| !value.is_null());
+        fields.values_mut().for_each(leave_out_nulls);
+    }
+}
+
+/// The result of a call, or why it was refused: as structured content, and for older front ends as a text, with the message
+/// first. Refusals are results too, so that the assistant reads them; they have no structured content, whose form the tool's
+/// schema promises.
 pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallToolResult {
     let (is_error, mut object) = match result {
         Ok(value) => (false, value),
@@ -49,6 +74,7 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
         }
     };
     show(&mut object);
+    let structured = (!is_error).then(|| object.clone());
     let message = object.as_object_mut().and_then(|object| object.remove("message"));
     let answer = Answer {
         message: message.as_ref().and_then(Value::as_str).unwrap_or_default(),
@@ -59,12 +85,14 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
     if is_error {
         CallToolResult::error(content)
     } else {
-        CallToolResult::success(content)
+        let mut result = CallToolResult::success(content);
+        result.structured_content = structured;
+        result
     }
 }
 
 /// Puts escapes into all texts in the place of what people do not see: an assistant would read it all the same.
-fn show(value: &mut Value) {
+pub(super) fn show(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let Cow::Owned(escaped) = escaped(text) {
@@ -112,30 +140,12 @@ fn violation(field: &str, description: impl Into<String>) -> FieldViolation {
 }
 
 /// What is wrong with a value, by the parts of JSON Schema that the tools' schemas use.
-struct Checked<'s> {
-    definitions: &'s Value,
+struct Checked {
     violations: Vec<FieldViolation>,
 }
 
-impl<'s> Checked<'s> {
-    fn check(&mut self, schema: &'s Value, value: &Value, path: &str) {
-        if let Some(name) = schema["$ref"]
-            .as_str()
-            .and_then(|name| name.strip_prefix("#/$defs/"))
-        {
-            return self.check(&self.definitions[name], value, path);
-        }
-        if let Some(either) = schema["anyOf"].as_array() {
-            // Something, or null where it may be left out.
-            let is_null = |choice: &&Value| choice["type"] == "null";
-            if value.is_null() && either.iter().any(|choice| is_null(&choice)) {
-                return;
-            }
-            if let Some(choice) = either.iter().find(|choice| !is_null(choice)) {
-                self.check(choice, value, path);
-            }
-            return;
-        }
+impl Checked {
+    fn check(&mut self, schema: &Value, value: &Value, path: &str) {
         let words = words(schema);
         if !words.is_empty() {
             if !value.as_str().is_some_and(|word| words.contains(&word)) {
@@ -145,21 +155,12 @@ impl<'s> Checked<'s> {
             }
             return;
         }
-        let types: Vec<&str> = match &schema["type"] {
-            Value::String(one) => vec![one],
-            Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-            _ => return,
+        let Some(expected) = schema["type"].as_str() else {
+            return;
         };
-        if !types.iter().any(|name| is_of_type(value, name)) {
-            let expected = types
-                .iter()
-                .find(|name| **name != "null")
-                .copied()
-                .unwrap_or("null");
-            self.violations.push(violation(
-                path,
-                format!("must be of the type {expected}; is {value}"),
-            ));
+        if !is_of_type(value, expected) {
+            let why = format!("must be of the type {expected}; is {value}");
+            self.violations.push(violation(path, why));
             return;
         }
         match value {
@@ -173,7 +174,7 @@ impl<'s> Checked<'s> {
         }
     }
 
-    fn check_object(&mut self, schema: &'s Value, fields: &Map<String, Value>, path: &str) {
+    fn check_object(&mut self, schema: &Value, fields: &Map<String, Value>, path: &str) {
         let within = |name: &str| match path {
             "" => name.to_owned(),
             path => format!("{path}.{name}"),
@@ -192,7 +193,7 @@ impl<'s> Checked<'s> {
                 (Value::Null, Value::Bool(false)) => {
                     let known = schema["properties"].as_object().into_iter().flatten();
                     let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-                    let why = format!("is no argument of this tool; it takes {}", known.join(", "));
+                    let why = format!("is no argument here; it takes {}", known.join(", "));
                     self.violations.push(violation(&within(name), why));
                 }
                 (Value::Null, others) => self.check(others, value, &within(name)),
@@ -205,16 +206,11 @@ impl<'s> Checked<'s> {
 /// The words that a value must be one of; empty if it may be any.
 fn words(schema: &Value) -> Vec<&str> {
     let listed = schema["enum"].as_array().into_iter().flatten();
-    let described = schema["oneOf"].as_array().into_iter().flatten();
-    listed
-        .chain(described.map(|choice| &choice["const"]))
-        .filter_map(Value::as_str)
-        .collect()
+    listed.filter_map(Value::as_str).collect()
 }
 
 fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
-        "null" => value.is_null(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -232,7 +228,7 @@ mod tests {
         EvidenceArguments, FeedbackArguments, ListArguments, ResolveArguments,
     };
 
-    fn wrong<T: DeserializeOwned + JsonSchema + Any>(arguments: &Value) -> Vec<String> {
+    fn wrong<T: DeserializeOwned + JsonSchema>(arguments: &Value) -> Vec<String> {
         let arguments = arguments.as_object().expect("an object").clone();
         match parse::<T>(arguments) {
             Ok(_) => Vec::new(),
@@ -283,12 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_begins_with_its_message_and_says_nothing_twice() {
+    fn an_answer_is_structured_and_a_text_that_begins_with_its_message() {
         let text = |result| {
             let answer = answer(result, str::to_owned);
             let answer = serde_json::to_value(&answer).expect("JSON");
-            assert!(answer.get("structuredContent").is_none(), "{answer}");
-            answer["content"][0]["text"].as_str().expect("a text").to_owned()
+            let text = answer["content"][0]["text"].as_str().expect("a text").to_owned();
+            let said: Value = serde_json::from_str(&text).expect("JSON");
+            match answer.get("structuredContent") {
+                Some(structured) => assert_eq!(*structured, said),
+                None => assert_eq!(answer["isError"], true, "{answer}"),
+            }
+            text
         };
         let good = text(Ok(json!({"found": true, "message": "Found."})));
         assert_eq!(good, r#"{"message":"Found.","found":true}"#);

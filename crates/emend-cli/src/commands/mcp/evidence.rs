@@ -1,22 +1,31 @@
 //! What a call of `feedback` says: a decision about a domain, a claim or an edge.
 
-use emend_core::{DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel};
+use emend_core::{
+    DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel, Violations, violation::bounded_prose,
+};
 use emend_proto::common::v1::{
     ClaimReject, ClaimRestore, Correction, EdgeCorrect, correction::Correction as Variant,
 };
-use emend_wire::kinds::{domain_decision, edge_correction, task_of};
-use tonic::Status;
+use emend_wire::{
+    kinds::{domain_decision, edge_correction, form_of, task_of},
+    parse::{self, MAX_REASON_CHARS},
+};
+use rmcp::model::JsonObject;
+use serde_json::Value;
 
-use super::arguments::{EvidenceAction, EvidenceArguments, EvidenceDetails};
-use crate::failure::Result;
+use super::{
+    arguments::{EvidenceAction, EvidenceArguments, EvidenceDetails},
+    parameters,
+};
 
-/// The correction that the arguments describe. What the action does not take is refused, and so is what has no meaning; the
-/// rest is left to the service to check.
-pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction> {
+/// The correction that the arguments describe, or everything that is wrong with them: a person who is asked about it, and the
+/// service that stores it, get nothing that could not be stored.
+pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction, Vec<FieldViolation>> {
     let EvidenceArguments {
         task_id,
         action,
         args,
+        request_id: _,
     } = arguments;
     let mut wrong = Vec::new();
     if task_id.trim().is_empty() {
@@ -26,7 +35,7 @@ pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction> {
         ));
     }
     for (name, value, belongs) in [
-        ("pattern", &args.pattern, action.is_about_a_domain()),
+        ("domain_pattern", &args.domain_pattern, action.is_about_a_domain()),
         ("level", &args.level, *action == EvidenceAction::DomainUnblock),
         (
             "claim_id",
@@ -52,52 +61,88 @@ pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction> {
             ));
         }
     }
-    match variant(*action, args) {
-        Ok(mut form) if wrong.is_empty() => {
-            if let Some(task) = task_of(&mut form) {
-                task.clone_from(task_id);
-            }
-            Ok(Correction {
-                correction: Some(form),
-            })
+    let mut form = variant(*action, args, &mut wrong);
+    if let Some(task) = task_of(&mut form) {
+        task.clone_from(task_id);
+    }
+    let least = usize::from(form_of(&form).needs_reason());
+    let correction = Correction {
+        correction: Some(form),
+    };
+    let mut as_stored = Violations::new();
+    if let Err(refused) = parse::new_correction(Some(&correction), &[]) {
+        as_stored.nest("correction", refused.violations);
+    }
+    let reason = args.reason.as_deref().unwrap_or_default();
+    as_stored.check("reason", bounded_prose(reason, least, MAX_REASON_CHARS));
+    for found in as_stored.into_vec() {
+        let field = parameters::evidence(&found.field);
+        if wrong.iter().all(|known| known.field != field) {
+            wrong.push(FieldViolation { field, ..found });
         }
-        parsed => {
-            wrong.extend(parsed.err());
-            Err(Status::from(emend_base::Error::InvalidArgument(wrong)).into())
+    }
+    if wrong.is_empty() {
+        Ok(correction)
+    } else {
+        Err(wrong)
+    }
+}
+
+/// The arguments with `pattern`, by which domains are named elsewhere, as `domain_pattern`.
+pub(super) fn with_one_name(mut arguments: JsonObject) -> JsonObject {
+    if let Some(Value::Object(args)) = arguments.get_mut("args")
+        && !args.contains_key("domain_pattern")
+        && let Some(pattern) = args.remove("pattern")
+    {
+        args.insert("domain_pattern".to_owned(), pattern);
+    }
+    arguments
+}
+
+/// The form of the action. A word that is none of its list is a violation, and left out.
+fn variant(action: EvidenceAction, args: &EvidenceDetails, wrong: &mut Vec<FieldViolation>) -> Variant {
+    let text = |argument: &Option<String>| argument.clone().unwrap_or_default();
+    let domain = |rule| domain_decision(text(&args.domain_pattern), rule);
+    match action {
+        EvidenceAction::DomainBlock => domain(DomainRule::Block),
+        EvidenceAction::DomainUnblock => {
+            let level = word("args.level", args.level.as_deref(), TrustLevel::parse, wrong);
+            domain(DomainRule::Unblock(level))
+        }
+        EvidenceAction::DomainClearOverride => domain(DomainRule::Clear),
+        EvidenceAction::ClaimReject => Variant::ClaimReject(ClaimReject {
+            claim_id: text(&args.claim_id),
+            reason_code: text(&args.reason_code),
+            ..ClaimReject::default()
+        }),
+        EvidenceAction::ClaimRestore => Variant::ClaimRestore(ClaimRestore {
+            claim_id: text(&args.claim_id),
+            ..ClaimRestore::default()
+        }),
+        EvidenceAction::EdgeCorrect => {
+            let relation = args.correct_relation.as_deref();
+            match word("args.correct_relation", relation, EdgeLabel::parse, wrong) {
+                Some(label) => edge_correction(text(&args.edge_id), label),
+                None => Variant::EdgeCorrect(EdgeCorrect {
+                    edge_id: text(&args.edge_id),
+                    ..EdgeCorrect::default()
+                }),
+            }
         }
     }
 }
 
-fn variant(action: EvidenceAction, args: &EvidenceDetails) -> Result<Variant, FieldViolation> {
-    let text = |argument: &Option<String>| argument.clone().unwrap_or_default();
-    let domain = |rule| Ok(domain_decision(text(&args.pattern), rule));
-    match action {
-        EvidenceAction::DomainBlock => domain(DomainRule::Block),
-        EvidenceAction::DomainUnblock => {
-            let level = args.level.as_deref().map(TrustLevel::parse).transpose();
-            let level = level.map_err(|Invalid(why)| violation("args.level", &why))?;
-            domain(DomainRule::Unblock(level))
-        }
-        EvidenceAction::DomainClearOverride => domain(DomainRule::Clear),
-        EvidenceAction::ClaimReject => Ok(Variant::ClaimReject(ClaimReject {
-            claim_id: text(&args.claim_id),
-            reason_code: text(&args.reason_code),
-            ..ClaimReject::default()
-        })),
-        EvidenceAction::ClaimRestore => Ok(Variant::ClaimRestore(ClaimRestore {
-            claim_id: text(&args.claim_id),
-            ..ClaimRestore::default()
-        })),
-        EvidenceAction::EdgeCorrect => {
-            let Some(relation) = &args.correct_relation else {
-                return Ok(Variant::EdgeCorrect(EdgeCorrect {
-                    edge_id: text(&args.edge_id),
-                    ..EdgeCorrect::default()
-                }));
-            };
-            let label = EdgeLabel::parse(relation)
-                .map_err(|Invalid(why)| violation("args.correct_relation", &why))?;
-            Ok(edge_correction(text(&args.edge_id), label))
+fn word<T>(
+    field: &str,
+    word: Option<&str>,
+    parse: impl FnOnce(&str) -> Result<T, Invalid>,
+    wrong: &mut Vec<FieldViolation>,
+) -> Option<T> {
+    match word.map(parse).transpose() {
+        Ok(parsed) => parsed,
+        Err(Invalid(why)) => {
+            wrong.push(violation(field, &why));
+            None
         }
     }
 }
@@ -113,14 +158,14 @@ fn violation(field: &str, description: &str) -> FieldViolation {
 mod tests {
     use super::*;
 
-    fn decided(text: &str) -> Result<Variant> {
+    fn decided(text: &str) -> Result<Variant, Vec<FieldViolation>> {
         let arguments = serde_json::from_str(text).expect("arguments");
         decision(&arguments).map(|correction| correction.correction.expect("a form"))
     }
 
     #[test]
     fn an_action_is_said_in_its_task() {
-        let reject = r#"{"task_id": "t1", "action": "claim_reject", "args": {"claim_id": "c1", "reason_code": "SPAM"}}"#;
+        let reject = r#"{"task_id": "t1", "action": "claim_reject", "args": {"claim_id": "c1", "reason_code": "SPAM", "reason": "an advertisement"}}"#;
         let Variant::ClaimReject(reject) = decided(reject).unwrap() else {
             panic!("no rejection")
         };
@@ -128,8 +173,7 @@ mod tests {
             (&*reject.claim_id, &*reject.reason_code, &*reject.task_id),
             ("c1", "SPAM", "t1")
         );
-        let unblock =
-            r#"{"task_id": "t1", "action": "domain_unblock", "args": {"pattern": "a.org", "level": "low"}}"#;
+        let unblock = r#"{"task_id": "t1", "action": "domain_unblock", "args": {"domain_pattern": "a.org", "level": "low", "reason": "a mirror"}}"#;
         let Variant::DomainUnblock(unblock) = decided(unblock).unwrap() else {
             panic!("no unblocking")
         };
@@ -137,28 +181,42 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_is_named_by_domain_pattern_or_by_pattern() {
+        let named = |args: serde_json::Value| {
+            let arguments = serde_json::json!({"args": args});
+            let renamed = with_one_name(arguments.as_object().expect("an object").clone());
+            renamed["args"].clone()
+        };
+        let expected = serde_json::json!({"domain_pattern": "a.org"});
+        assert_eq!(named(serde_json::json!({"pattern": "a.org"})), expected);
+        assert_eq!(named(expected.clone()), expected);
+        let both = serde_json::json!({"domain_pattern": "a.org", "pattern": "b.org"});
+        assert_eq!(named(both.clone()), both, "the second is refused as unknown");
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_named() {
         for (text, expected) in [
             (
                 r#"{"task_id": " ", "action": "claim_restore", "args": {"claim_id": "c1", "reason_code": "A", "level": "low"}}"#,
-                &["task_id", "args.level", "args.reason_code"][..],
+                &["args.level", "args.reason", "args.reason_code", "task_id"][..],
             ),
             (
-                r#"{"task_id": "t", "action": "edge_correct", "args": {"edge_id": "e", "correct_relation": "CITES"}}"#,
-                &["args.correct_relation"],
+                r#"{"task_id": "t", "action": "edge_correct", "args": {"correct_relation": "CITES"}}"#,
+                &["args.correct_relation", "args.edge_id"],
             ),
             (
-                r#"{"task_id": "t", "action": "domain_unblock", "args": {"pattern": "a.org", "level": "blocked"}}"#,
-                &["args.level"],
+                r#"{"task_id": "t", "action": "domain_unblock", "args": {"domain_pattern": "com", "level": "blocked"}}"#,
+                &["args.domain_pattern", "args.level", "args.reason"],
+            ),
+            (
+                r#"{"task_id": "", "action": "claim_reject", "args": {"level": "none", "reason": " "}}"#,
+                &["args.claim_id", "args.level", "args.reason", "task_id"],
             ),
         ] {
-            let refused = decided(text).unwrap_err().to_json();
-            let fields: Vec<_> = refused["error"]["fieldViolations"]
-                .as_array()
-                .expect("violations")
-                .iter()
-                .map(|violation| violation["field"].as_str().expect("a field"))
-                .collect();
+            let wrong = decided(text).unwrap_err();
+            let mut fields: Vec<_> = wrong.iter().map(|violation| violation.field.as_str()).collect();
+            fields.sort_unstable();
             assert_eq!(fields, expected, "{text}");
         }
     }

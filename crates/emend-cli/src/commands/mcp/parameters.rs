@@ -28,6 +28,7 @@ pub(super) fn evidence(field: &str) -> String {
         "reporter.id" => "args.reporter".to_owned(),
         _ => match of_correction(field) {
             Some("task_id") => "task_id".to_owned(),
+            Some("pattern") => "args.domain_pattern".to_owned(),
             Some(argument) => format!("args.{argument}"),
             None => field.to_owned(),
         },
@@ -51,6 +52,20 @@ pub(super) fn list(field: &str) -> String {
 /// Of `intent_approve` and `intent_reject`.
 pub(super) fn review(field: &str) -> String {
     if field == "on_behalf_of" { "by" } else { field }.to_owned()
+}
+
+/// Of `search_feedback` and `rate_output`.
+pub(super) fn rating(field: &str) -> String {
+    match field {
+        "reporter.id" => "reporter",
+        "reporter.session_id" => "session_id",
+        _ => match of_correction(field) {
+            Some("value") if field.starts_with("correction.search_rating.") => "rating",
+            Some(argument) => argument,
+            None => field,
+        },
+    }
+    .to_owned()
 }
 
 /// The field within a correction of whatever form: `correction.verb.original_input` is `original_input`.
@@ -84,6 +99,10 @@ mod tests {
             (evidence, "correction.claim_reject.claim_id", "args.claim_id"),
             (evidence, "correction.domain_block.task_id", "task_id"),
             (evidence, "reason", "args.reason"),
+            (evidence, "correction.domain_block.pattern", "args.domain_pattern"),
+            (rating, "correction.search_rating.value", "rating"),
+            (rating, "correction.rating.value", "value"),
+            (rating, "reporter.id", "reporter"),
             (resolve, "backend_candidates[2].score", "own_choices[2].score"),
             (resolve, "phrase", "phrase"),
             (list, "key", "phrase"),

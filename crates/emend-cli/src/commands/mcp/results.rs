@@ -1,40 +1,70 @@
-//! What the tools answer: flat objects with names in snake case.
+//! What the tools answer, as flat objects with names in snake case: here to what was said.
 
-use std::fmt::Write as _;
+mod candidates;
+mod lookups;
 
-use emend_core::Learned;
+use emend_core::Kind;
 use emend_proto::{
     common::v1::{Outcome, RiskLevel},
     feedback::v1::Feedback,
-    learning::v1::{Candidate, ListCandidatesResponse, MatchSource, ResolveResponse},
 };
 use serde_json::{Value, json};
 
-use crate::{view, words};
-
-/// What `intent_resolve` asks the assistant to show when it may be wrong.
-const FEEDBACK_HINT: &str = "If this isn't what you meant, say so.";
+pub(super) use self::{
+    candidates::{decided, listed, page},
+    lookups::{Explained, changed, explained, resolved},
+};
+use super::arguments::FeedbackType;
+use crate::words;
 
 /// The reason of an outcome that is not known yet.
 const NOT_EVALUATED: &str = "NOT_EVALUATED";
+/// The reason of an outcome whose claim or edge is not known.
+const TARGET_NOT_FOUND: &str = "TARGET_NOT_FOUND";
 
-/// Who the voter is, as far as the call and the command line say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// As whom a correction votes.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Voter {
-    /// A reporter or a session.
+    /// As whom the call or the command line names, otherwise as the session.
     Named,
-    /// Neither: all such votes of this caller count as one.
-    Unnamed,
+    /// As the caller of this name, whom the services do not let speak for others.
+    Caller(String),
+}
+
+/// What a correction said, in its own words.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) input: String,
+    pub(super) maps_to: String,
+    pub(super) feedback_type: FeedbackType,
+    /// Whether the call names a reporter.
+    pub(super) names_reporter: bool,
 }
 
 /// A correction that was just recorded.
-pub(super) fn recorded(feedback: &Feedback, voter: Voter) -> Value {
+pub(super) fn recorded(feedback: &Feedback, voter: &Voter, said: &Said) -> Value {
     let mut object = result_of(feedback);
+    let outcome = feedback.outcome.clone().unwrap_or_default();
+    let (threshold_applied, auto_applied) = applied_by(&outcome);
     object["recorded"] = true.into();
-    if voter == Voter::Unnamed {
+    object["was_new"] = outcome.was_new.into();
+    object["occurrence_count"] = outcome.occurrence_count.into();
+    object["learning_type"] = Kind::from(said.feedback_type).name().into();
+    object["risk_level"] = words::risk_name(outcome.risk_level).into();
+    object["threshold_applied"] = threshold_applied.into();
+    object["auto_applied"] = auto_applied.into();
+    object["request_id"] = feedback.request_id.clone().into();
+    object["what_was_learned"] = json!({
+        "input": said.input,
+        "maps_to": said.maps_to,
+        "type": said.feedback_type,
+    });
+    if let Voter::Caller(caller) = voter
+        && said.names_reporter
+    {
         let message = object["message"].as_str().unwrap_or_default();
         object["message"] = format!(
-            "{message} Neither a reporter nor a session is named: all votes like this one count once, together."
+            "{message} It counts as the vote of {caller}: its grants lack act_for_users, so the reporter named does not vote."
         )
         .into();
     }
@@ -42,63 +72,84 @@ pub(super) fn recorded(feedback: &Feedback, voter: Voter) -> Value {
 }
 
 /// A decision about evidence that was just recorded, and its effect.
-pub(super) fn decision_recorded(feedback: &Feedback) -> Value {
+pub(super) fn decision_recorded(feedback: &Feedback, target: Option<&str>) -> Value {
     let outcome = feedback.outcome.clone().unwrap_or_default();
+    let known = outcome.reason != TARGET_NOT_FOUND;
+    let unknown = match target {
+        Some(target) if !known => format!("The {target} is not known: check its id. "),
+        _ => String::new(),
+    };
     json!({
         "recorded": true,
+        "evaluated": is_evaluated(&outcome),
+        "known": known,
         "was_new": outcome.was_new,
         "state": words::outcome_name(outcome.state),
         "reason": outcome.reason,
         "revision": outcome.revision,
-        "message": message(&outcome),
+        "message": unknown + message(&outcome),
         "decision_reason": outcome.decision_reason,
         "event_id": feedback.feedback_id,
+        "request_id": feedback.request_id,
     })
 }
 
-/// A correction that was just taken back.
-pub(super) fn retracted(feedback: &Feedback) -> Value {
+/// A rating that was just recorded.
+pub(super) fn rated(feedback: &Feedback) -> Value {
+    let outcome = feedback.outcome.clone().unwrap_or_default();
+    json!({
+        "recorded": true,
+        "evaluated": is_evaluated(&outcome),
+        "state": words::outcome_name(outcome.state),
+        "reason": outcome.reason,
+        "message": message(&outcome),
+        "feedback_id": feedback.feedback_id,
+        "request_id": feedback.request_id,
+        "revision": outcome.revision,
+    })
+}
+
+/// A correction that was just taken back: whether its value still applies (`None`: nobody may say), and why.
+pub(super) fn retracted(feedback: &Feedback, still_applies: Option<bool>, why: &str) -> Value {
     let mut object = result_of(feedback);
+    let applies = match still_applies {
+        Some(true) => "The value still applies",
+        Some(false) => "The value does not apply",
+        None => "Whether the value still applies is not known",
+    };
+    object["message"] = format!("Taken back. {applies}: {why}.").into();
     object["retracted"] = true.into();
+    object["still_applies"] = still_applies.into();
+    object["why"] = why.into();
     object
 }
 
 /// What a stored correction came to.
 fn result_of(feedback: &Feedback) -> Value {
     let outcome = feedback.outcome.clone().unwrap_or_default();
-    let learned = outcome.what_was_learned.as_ref().map(|learned| {
-        json!({
-            "input": learned.input,
-            "maps_to": learned.maps_to,
-            "type": words::kind_name(learned.kind),
-        })
-    });
-    let evaluated = outcome.evaluated_at.is_some() && outcome.reason != NOT_EVALUATED;
-    let (threshold_applied, auto_applied) = applied_by(&outcome);
     json!({
-        "evaluated": evaluated,
+        "evaluated": is_evaluated(&outcome),
         "state": words::outcome_name(outcome.state),
         "reason": outcome.reason,
-        "was_new": outcome.was_new,
-        "occurrence_count": outcome.occurrence_count,
         "reporter_count": outcome.reporter_count,
         "confirmations_needed": outcome.confirmations_needed,
-        "risk_level": words::risk_name(outcome.risk_level),
-        "threshold_applied": threshold_applied,
-        "auto_applied": auto_applied,
-        "what_was_learned": learned,
         "message": message(&outcome),
         "decision_reason": outcome.decision_reason,
         "feedback_id": feedback.feedback_id,
-        "request_id": feedback.request_id,
         "candidate_id": outcome.candidate_id,
         "revision": outcome.revision,
     })
 }
 
+fn is_evaluated(outcome: &Outcome) -> bool {
+    outcome.evaluated_at.is_some() && outcome.reason != NOT_EVALUATED
+}
+
 fn message(outcome: &Outcome) -> &str {
     match outcome.message.as_str() {
-        "" => "Stored; not evaluated yet.",
+        _ if !is_evaluated(outcome) => {
+            "Stored by feedback-svc, and not evaluated by learning-svc yet: it will be, so do not repeat the call."
+        }
         message => message,
     }
 }
@@ -109,123 +160,18 @@ fn applied_by(outcome: &Outcome) -> (bool, bool) {
     (outcome.auto_applied && !low, outcome.auto_applied && low)
 }
 
-/// A page of candidates.
-pub(super) fn page(page: &ListCandidatesResponse) -> Value {
-    let candidates: Vec<Value> = page.candidates.iter().map(candidate).collect();
-    let count = match &candidates[..] {
-        [] => "Nothing was found".to_owned(),
-        [_] => "1 candidate".to_owned(),
-        several => format!("{} candidates", several.len()),
-    };
-    let more = match &*page.next_page_token {
-        "" => ".",
-        _ => "; there are more: call again with `next_page_token` as `page_token`.",
-    };
-    json!({
-        "message": count + more,
-        "candidates": candidates,
-        "next_page_token": page.next_page_token,
-    })
-}
-
-/// A candidate after a person's decision.
-pub(super) fn decided(decided: Option<&Candidate>, revision: i64) -> Value {
-    let decided = decided.cloned().unwrap_or_default();
-    let mut object = candidate(&decided);
-    object["message"] = format!(
-        "{} is now {}{}.",
-        in_normal_form(&decided),
-        words::status_name(decided.status).replace('_', " "),
-        match revision {
-            0 => "; nothing changed for search nodes".to_owned(),
-            revision => format!(" as of revision {revision}"),
-        }
-    )
-    .into();
-    object["revision"] = revision.into();
-    object
-}
-
-/// What a candidate says, in words that are nobody's own.
-fn in_normal_form(candidate: &Candidate) -> String {
-    let key = candidate.key.clone().unwrap_or_default();
-    let parsed = emend_wire::parse::resource_key(candidate.key.as_ref()).ok();
-    match (view::learned(candidate.value.as_ref()), parsed) {
-        (Some(Learned::Prompt(prompt)), _) => format!("Version {} of {}", prompt.version, key.key),
-        (Some(Learned::ProfileEntry(_)), _) => format!("An entry of {}", key.key),
-        (Some(learned), Some(parsed)) => view::pair(&key.key, &learned.in_normal_form(&parsed.qualifier)),
-        _ => key.key,
-    }
-}
-
-fn candidate(candidate: &Candidate) -> Value {
-    let key = candidate.key.clone().unwrap_or_default();
-    let redacted = candidate
-        .proposal
-        .as_ref()
-        .map(|proposal| proposal.redacted_count);
-    json!({
-        "candidate_id": candidate.candidate_id,
-        "type": words::kind_name(key.kind),
-        "phrase": key.key,
-        "written_as": candidate.value.as_ref().map_or("", |value| value.display.as_str()),
-        "maps_to": view::maps_to(candidate.value.as_ref()),
-        "user_id": key.user_id,
-        "status": words::status_name(candidate.status),
-        "status_reason": candidate.status_reason,
-        "risk_level": words::risk_name(candidate.risk_level),
-        "occurrence_count": candidate.occurrence_count,
-        "reporter_count": candidate.reporter_count,
-        "net_confirmations": candidate.net_confirmations,
-        "threshold": candidate.threshold,
-        "confirmations_needed": candidate.confirmations_needed,
-        "pinned": candidate.contest_pinned,
-        "decided_by": candidate.decided_by.as_ref().map_or("", |actor| actor.on_behalf_of.as_str()),
-        "decision_reason": candidate.decision_reason,
-        "redacted_count": redacted,
-        "etag": candidate.etag,
-        "proposed_at": view::time(candidate.created_at.as_ref()),
-    })
-}
-
-/// What was learned for a phrase.
-pub(super) fn resolved(resolved: &ResolveResponse) -> Value {
-    let found = resolved.r#match.as_ref();
-    let source = found.map(|found| {
-        let source = MatchSource::try_from(found.source).ok();
-        words::short(
-            source.map(|source| source.as_str_name()),
-            "MATCH_SOURCE_",
-            found.source,
-        )
-    });
-    let phrase = &resolved.normalized_phrase;
-    let mut message = match found {
-        Some(found) => format!("“{phrase}” means “{}”.", found.value),
-        None if resolved.match_prohibited => format!("What was learned for “{phrase}” is prohibited."),
-        None => format!("Nothing was learned for “{phrase}”."),
-    };
-    if !resolved.prohibited.is_empty() {
-        let _ = write!(message, " Never offer {}.", resolved.prohibited.join(", "));
-    }
-    json!({
-        "message": message,
-        "found": found.is_some(),
-        "value": found.map(|found| found.value.as_str()),
-        "score": found.map(|found| found.score),
-        "source": source,
-        "scope": found.map(|found| words::scope_name(found.scope)),
-        "prohibited": resolved.prohibited,
-        "match_prohibited": resolved.match_prohibited,
-        "feedback_hint": resolved.feedback_hint.then_some(FEEDBACK_HINT),
-        "normalized_phrase": resolved.normalized_phrase,
-        "revision": resolved.revision,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said() -> Said {
+        Said {
+            input: "set up a CSA".to_owned(),
+            maps_to: "create_isda".to_owned(),
+            feedback_type: FeedbackType::VerbCorrection,
+            names_reporter: true,
+        }
+    }
 
     fn applied(risk: RiskLevel, by_this_one: bool) -> (Value, Value) {
         let outcome = Outcome {
@@ -238,7 +184,7 @@ mod tests {
             outcome: Some(outcome),
             ..Feedback::default()
         };
-        let result = recorded(&feedback, Voter::Named);
+        let result = recorded(&feedback, &Voter::Named, &said());
         (
             result["threshold_applied"].clone(),
             result["auto_applied"].clone(),
@@ -254,17 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unnamed_voter_is_told_that_its_votes_count_once() {
-        let message = |voter| recorded(&Feedback::default(), voter)["message"].to_string();
-        assert!(message(Voter::Unnamed).contains("count once"));
-        assert!(!message(Voter::Named).contains("count once"));
+    fn who_may_not_speak_for_others_is_told_whose_vote_it_is() {
+        let message = |voter| recorded(&Feedback::default(), &voter, &said())["message"].to_string();
+        assert!(message(Voter::Caller("bot".to_owned())).contains("the vote of bot"));
+        assert!(!message(Voter::Named).contains("vote of"));
     }
 
     #[test]
     fn feedback_not_yet_evaluated_is_reported_as_recorded() {
-        let result = recorded(&Feedback::default(), Voter::Named);
+        let result = recorded(&Feedback::default(), &Voter::Named, &said());
         assert_eq!(result["recorded"], true);
         assert_eq!(result["evaluated"], false);
-        assert_eq!(result["message"], "Stored; not evaluated yet.");
+        let message = result["message"].to_string();
+        assert!(message.contains("not evaluated by learning-svc yet"), "{message}");
     }
 }

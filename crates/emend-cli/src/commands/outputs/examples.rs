@@ -53,7 +53,7 @@ fn sets_table(sets: &[Resource]) -> Table {
         ("TARGET", Column::Text),
         ("EXAMPLES", Column::Text),
         ("REVISION", Column::Number),
-        ("COMMITTED", Column::Fixed),
+        ("COMMITTED", Column::Time),
     ])
     .with_rows(sets, |set| {
         [

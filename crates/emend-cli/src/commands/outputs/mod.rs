@@ -16,6 +16,7 @@ use crate::{context::Context, failure::Result, output::Output};
 Examples:
   emend outputs ratings submit INTERPRET good query-17 --input \"how was it?\" --output \"Quiet.\"
   emend outputs examples --render INTERPRET
+  emend outputs stats
   emend outputs prompts generate SUMMARIZE_DAILY
   emend outputs profile show --user mia")]
 pub struct Args {
@@ -31,6 +32,8 @@ enum Command {
     Examples(examples::Args),
     /// Prompts and their versions: list, show, set, generate, approve, and more
     Prompts(Box<prompts::Args>),
+    /// Count the ratings of all targets, or of one by version of its prompt
+    Stats(prompts::stats::Args),
     /// What a user knows and wants to learn: show, set, suggest, and more
     Profile(profile::Args),
 }
@@ -41,6 +44,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Command::Ratings(args) => ratings::run(args, context, output).await,
         Command::Examples(args) => examples::run(args, context, output).await,
         Command::Prompts(args) => prompts::run(*args, context, output).await,
+        Command::Stats(args) => prompts::stats::stats(args, context, output).await,
         Command::Profile(args) => profile::run(args, context, output).await,
     }
 }

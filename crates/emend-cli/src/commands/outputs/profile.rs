@@ -1,5 +1,6 @@
 //! `emend outputs profile`: what a user knows and wants to learn.
 
+mod learnings;
 mod suggestions;
 
 use clap::{Subcommand, ValueEnum};
@@ -30,6 +31,7 @@ Examples:
   emend outputs profile suggestions --user mia
   emend outputs profile accept --user mia 0e939fab-e5c7-8140-b875-9d80da3294c0
   emend outputs profile reject --user mia 0e939fab-e5c7-8140-b875-9d80da3294c0 --reason \"used once\"
+  emend outputs profile rank --user mia courses.jsonl
 
 What is suggested waits until its user accepts it. What was rejected is not suggested again.")]
 pub(super) struct Args {
@@ -54,6 +56,9 @@ enum Action {
     Accept(AcceptArgs),
     /// Reject a suggestion; it is not made again
     Reject(RejectArgs),
+    /// Order what there is to learn by a user's profile: goals first, without the basics of what is
+    /// known
+    Rank(learnings::Args),
     /// Record something that the user did
     Record(Box<RecordArgs>),
 }
@@ -155,6 +160,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         Action::Suggestions(args) => suggestions::list(args, context, output).await,
         Action::Accept(args) => suggestions::accept(args, context, output).await,
         Action::Reject(args) => suggestions::reject(args, context, output).await,
+        Action::Rank(args) => learnings::rank(args, context, output).await,
         Action::Record(args) => record(*args, context, output).await,
     }
 }

@@ -34,7 +34,7 @@ enum Command {
     Stats(stats::Args),
     /// What was searched: list, record, interact, import, terms
     Queries(queries::Args),
-    /// What a synonym would change, before it is taught: preview
+    /// What a synonym would change, and what a query is searched as: preview, expand
     Synonyms(synonyms::Args),
     /// How queries of each type are searched: list, show, preview, set, delete
     Tuning(tuning::Args),

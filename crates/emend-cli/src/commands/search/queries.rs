@@ -12,10 +12,9 @@ use emend_proto::feedback::v1::{
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use tonic::transport::Channel;
 
 use crate::{
-    context::Context,
+    context::{Connection, Context},
     failure::{Failure, Result},
     output::{Column, Output, Table},
     view, words,
@@ -344,7 +343,7 @@ fn result(text: &str) -> Result<QueryResult, String> {
 /// Sends what is recorded, in batches, and again what found no room.
 struct Sender<'a> {
     context: &'a Context,
-    client: QueryServiceClient<Channel>,
+    client: QueryServiceClient<Connection>,
     until: Instant,
 }
 

@@ -2,6 +2,7 @@
 
 mod chart;
 mod recent;
+mod worst;
 
 use std::path::PathBuf;
 
@@ -35,7 +36,8 @@ The share of ratings that are negative, with its 95 % confidence interval (Wilso
 were replaced or retracted do not count. A name that is – is not known, as of ratings whose query
 was never recorded. Below it the share of queries that found nothing, of those of which it is known
 how many results they found; the others are counted as UNKNOWN. Then what was searched most, with the
-share of searches in which a result was clicked: of the queries that are still kept.")]
+share of searches in which a result was clicked: of the queries that are still kept. Then what most
+people rated down and nobody has dealt with: whoever rated a query several times is one person.")]
 pub(super) struct Args {
     /// Only ratings stored at this time or later
     #[arg(long, value_name = "TIME", value_parser = words::instant)]
@@ -63,6 +65,9 @@ pub(super) struct Args {
     /// List at most this many of the queries that were searched most, up to 500
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=500))]
     top: i32,
+    /// List at most this many of the queries that most people rated down, up to 500
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(i32).range(1..=500))]
+    worst: i32,
     /// Also draw the shares with their intervals, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -107,6 +112,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         query_type: args.query_type,
         compare,
         top_query_count: args.top,
+        worst_query_count: args.worst,
     };
     let mut client = context.queries().await?;
     let response = client.get_feedback_stats(context.request(request)).await?;
@@ -188,6 +194,9 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
         .and_then(|recent| recent::text(recent, width))
     {
         text = format!("{}\n\n{searched}", text.trim_end());
+    }
+    if let Some(rated_down) = stats.worst.as_ref().and_then(|worst| worst::text(worst, width)) {
+        text = format!("{}\n\n{rated_down}", text.trim_end());
     }
     if let Some(compared) = &stats.compared {
         text = format!("{}\n\n{}", text.trim_end(), verdict(compared));

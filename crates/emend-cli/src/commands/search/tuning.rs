@@ -256,7 +256,7 @@ fn table(resources: &[Resource]) -> Table {
         ("QUERY TYPE", Column::Text),
         ("TUNING", Column::Text),
         ("REVISION", Column::Number),
-        ("COMMITTED", Column::Fixed),
+        ("COMMITTED", Column::Time),
     ])
     .with_rows(resources, |resource| {
         [

@@ -15,10 +15,7 @@ use emend_base::{
     http_client::{Client, ErrorKind, Key, Limits, ServiceError, Timer},
     lifecycle::Signals,
 };
-use emend_core::{
-    evidence::{EvidenceId, MAX_BEST, WorkId},
-    text::escaped,
-};
+use emend_core::evidence::{EvidenceId, MAX_BEST, WorkId};
 use emend_lab::citations::{
     encoded,
     open_alex::OpenAlex,
@@ -36,7 +33,7 @@ use self::options::{Keys, SourceArgs, base, in_header, key};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, on_standard_error},
 };
 
 /// The most bytes of an answer of a source.
@@ -159,7 +156,8 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     progress.finish_and_clear();
     let Gathered { request, failures } = gathered?;
     for failure in &failures {
-        eprintln!("emend: {}; going on without that", escaped(&failure.to_string()));
+        let hint = format!("emend: {failure}; going on without that");
+        eprintln!("{}", on_standard_error(&hint));
     }
     let Some(mut request) = request else {
         return print(

@@ -278,7 +278,7 @@ async fn whatever_a_source_does_is_said_and_the_other_one_counts() {
         (
             Reply::Status(200, String::new(), "<html>"),
             1,
-            Expected::Fails("answered something else than expected"),
+            Expected::Fails("answered a page for browsers, not JSON"),
         ),
         (
             Reply::Json(json!([])),

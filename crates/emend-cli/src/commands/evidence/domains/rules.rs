@@ -1,7 +1,7 @@
 //! `emend evidence domains list` and `emend evidence domains blocked`.
 
 use clap::ValueEnum;
-use emend_core::{DomainRule, Learned, TrustLevel, evidence::Layer};
+use emend_core::{DomainDecision, DomainRule, Learned, TrustLevel, evidence::Layer};
 use emend_proto::{
     common::v1::resource_value::Value,
     learning::v1::{BlockedDomain, DomainRuleRecord, ListBlockedDomainsRequest, ListDomainRulesRequest},
@@ -10,7 +10,7 @@ use emend_proto::{
 use crate::{
     context::Context,
     failure::Result,
-    output::{Column, Output, Table},
+    output::{Cell, Column, Output, Table},
     view,
 };
 
@@ -72,55 +72,52 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         .await?;
     let is_filtered = !args.pattern.is_empty() || args.layer.is_some();
     let none = context.none_found("decisions about domains", is_filtered);
-    output.list(
-        &rules,
-        more,
-        view::domain_rule,
-        |rules| table(rules, args.all),
-        &none,
-    )
+    output.list(&rules, more, view::domain_rule, table, &none)
 }
 
-fn table(rules: &[DomainRuleRecord], all: bool) -> Table {
+fn table(rules: &[DomainRuleRecord]) -> Table {
     let cells = |record: &DomainRuleRecord| {
         let rule = rule_of(record);
         let by = record.actor.clone().unwrap_or_default();
         [
-            record.pattern.clone(),
-            record.layer.clone(),
-            rule.map_or("?", |rule| rule.decision().name()).to_owned(),
-            rule.map_or("?", |rule| rule.trust().name()).to_owned(),
-            effective(record),
-            if record.active { "yes" } else { "no" }.to_owned(),
-            record.reason.clone(),
+            Cell::whole(record.pattern.clone()),
+            record.layer.clone().into(),
+            rule.map_or_else(|| "?".into(), decision).into(),
+            effective(record).into(),
+            record.reason.clone().into(),
             if by.on_behalf_of.is_empty() {
-                by.caller
+                by.caller.into()
             } else {
-                by.on_behalf_of
+                by.on_behalf_of.into()
             },
-            view::short_time(record.created_at.as_ref()),
+            view::short_time(record.created_at.as_ref()).into(),
+            if record.active { "" } else { "ended" }.to_owned().into(),
         ]
     };
-    let (pattern, layer) = (("PATTERN", Column::Text), ("LAYER", Column::Fixed));
-    let (decision, trust) = (("DECISION", Column::Fixed), ("TRUST", Column::Fixed));
-    let effective = ("EFFECTIVE", Column::Fixed);
-    let (reason, by) = (("REASON", Column::Text), ("BY", Column::Text));
-    let decided = ("DECIDED", Column::Fixed);
-    if all {
-        let in_force = ("IN FORCE", Column::Fixed);
-        let columns = [
-            pattern, layer, decision, trust, effective, in_force, reason, by, decided,
-        ];
-        Table::new(columns).with_rows(rules, cells)
-    } else {
-        let columns = [pattern, layer, decision, trust, effective, reason, by, decided];
-        Table::new(columns).with_rows(rules, |record| {
-            let [pattern, layer, decision, trust, effective, _, reason, by, decided] = cells(record);
-            [pattern, layer, decision, trust, effective, reason, by, decided]
-        })
-    }
+    Table::new([
+        ("PATTERN", Column::Text),
+        ("LAYER", Column::Fixed),
+        ("DECISION", Column::Fixed),
+        ("NOW", Column::Fixed),
+        ("REASON", Column::Text),
+        ("BY", Column::Text),
+        ("DECIDED", Column::Time),
+        ("", Column::Fixed),
+    ])
+    .with_rows(rules, cells)
 }
 
+/// What was decided, as files to import say it: `block`, `unblock`, `unblock:LEVEL` or a level.
+fn decision(rule: DomainRule) -> String {
+    let (decision, trust) = (rule.decision(), rule.trust());
+    match decision {
+        DomainDecision::SetTrust => trust.name().to_owned(),
+        DomainDecision::Unblock if trust != TrustLevel::Unverified => {
+            format!("{}:{}", decision.name(), trust.name())
+        }
+        _ => decision.name().to_owned(),
+    }
+}
 /// How far what a pattern covers is trusted now, and by which layer if it is not the rule's own.
 fn effective(record: &DomainRuleRecord) -> String {
     let level = view::evidence::level(record.effective_level).unwrap_or_default();
@@ -157,7 +154,7 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
     Table::new([
         ("DOMAIN", Column::Text),
         ("LAYER", Column::Fixed),
-        ("BLOCKED", Column::Fixed),
+        ("BLOCKED", Column::Time),
         ("REASON", Column::Text),
         ("CLAIMS", Column::Text),
         ("OTHERWISE", Column::Fixed),
@@ -166,13 +163,13 @@ fn blocked_table(domains: &[BlockedDomain]) -> Table {
     .with_rows(domains, |blocked| {
         let level = TrustLevel::from_number(blocked.original_level);
         [
-            blocked.domain.clone(),
-            blocked.layer.clone(),
-            view::short_time(blocked.blocked_at.as_ref()),
-            blocked.reason.clone(),
-            blocked.contradicting_claims.join(" "),
-            level.map_or("?", TrustLevel::name).to_owned(),
-            blocked.cause_id.clone(),
+            Cell::whole(blocked.domain.clone()),
+            blocked.layer.clone().into(),
+            view::short_time(blocked.blocked_at.as_ref()).into(),
+            blocked.reason.clone().into(),
+            blocked.contradicting_claims.join(" ").into(),
+            level.map_or("?", TrustLevel::name).to_owned().into(),
+            blocked.cause_id.clone().into(),
         ]
     })
 }

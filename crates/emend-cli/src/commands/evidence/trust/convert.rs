@@ -12,7 +12,7 @@ use crate::{
     commands::import::{import_error, report_bad_rows, report_passed_over},
     context::Context,
     failure::{Failure, Result},
-    output::{Output, counted},
+    output::{Output, counted, on_standard_error},
     transfer::{
         Format, RowError,
         source::{self, Source},
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Re
     let (passed_over, bad) = (reported(passed_over), reported(bad));
     report_passed_over(&name, &passed_over, passed_over.len() as u64);
     for ignored in &converted.ignored {
-        eprintln!("{}", escaped(&format!("{name}: {ignored}")));
+        eprintln!("{}", on_standard_error(&format!("{name}: {ignored}")));
     }
     if !bad.is_empty() {
         report_bad_rows(&name, &bad);

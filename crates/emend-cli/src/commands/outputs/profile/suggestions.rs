@@ -1,6 +1,5 @@
 //! What is suggested to a user, and what the user decides about it.
 
-use clap::ValueEnum;
 use emend_proto::learning::v1::{
     AcceptSuggestionRequest, CandidateStatus, GenerateSuggestionsRequest, ListSuggestionsRequest,
     ProfileSuggestion, RejectSuggestionRequest, Suggestion, SuggestionType,
@@ -14,8 +13,8 @@ use crate::{
     context::Context,
     failure::Result,
     output::{Column, Output, Table},
-    view::{self, standing_word},
-    words,
+    view,
+    words::{self, Reviewed},
 };
 
 #[derive(Debug, clap::Args)]
@@ -35,32 +34,11 @@ pub(super) struct ListArgs {
     #[command(flatten)]
     user: User,
     /// Only suggestions with this status; may be given several times
-    #[arg(long, value_enum, default_value = "pending")]
-    status: Vec<Standing>,
+    #[arg(long, value_enum, default_value = "awaiting_review")]
+    status: Vec<Reviewed>,
     /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
-}
-
-/// What became of a suggestion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Standing {
-    /// The user has not decided
-    Pending,
-    /// It is an entry of the profile
-    Accepted,
-    /// It is not made again
-    Rejected,
-}
-
-impl From<Standing> for CandidateStatus {
-    fn from(standing: Standing) -> Self {
-        match standing {
-            Standing::Pending => Self::AwaitingReview,
-            Standing::Accepted => Self::Applied,
-            Standing::Rejected => Self::Rejected,
-        }
-    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -228,7 +206,7 @@ fn table(suggestions: &[ProfileSuggestion]) -> Table {
             candidate.candidate_id.clone(),
             kind(&suggestion).into(),
             entry(suggested),
-            standing_word(&candidate),
+            words::status_name(candidate.status),
             format!("{:.2}", suggestion.confidence),
             format!("{} {}", suggestion.source_type, suggestion.source_id),
             suggestion.reason,

@@ -5,6 +5,7 @@ mod files;
 mod read;
 mod render;
 mod review;
+pub(super) mod stats;
 mod targets;
 mod text;
 
@@ -23,9 +24,9 @@ use crate::{
     commands::Decision,
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, on_standard_error},
     transfer::source,
-    view, words,
+    view,
 };
 
 /// List, show, compare, improve, decide, render or exchange prompts.
@@ -81,12 +82,8 @@ enum Action {
     Preview(read::PreviewArgs),
     /// Print a prompt as it is sent to the AI, with its examples
     Render(render::RenderArgs),
-    /// Count the ratings of a target by version of its prompt
-    Stats {
-        /// What the AI is asked for
-        #[arg(value_parser = words::target)]
-        target: String,
-    },
+    /// Count the ratings of a target by version of its prompt, or those of all targets
+    Stats(stats::Args),
     /// Print rated outputs for training, one JSON object a line
     Export(render::ExportArgs),
     /// Write the current prompts into a directory, as TARGET.md
@@ -116,7 +113,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         Action::Set(args) => review::set(args, context, output).await,
         Action::Preview(args) => read::preview(args, context, output).await,
         Action::Render(args) => render::render(args, context, output).await,
-        Action::Stats { target } => read::stats(target, context, output).await,
+        Action::Stats(args) => stats::stats(args, context, output).await,
         Action::Export(args) => render::export(args, context, output).await,
         Action::Pull(args) => files::pull(args, context, output).await,
         Action::Push(args) => files::push(args, context, output).await,
@@ -225,7 +222,8 @@ fn value(target: &str, prompt: &Prompt) -> ResourceValue {
 /// Says what of a file may not be meant.
 fn warn(file: &Path, warnings: &[String]) {
     for warning in warnings {
-        eprintln!("emend: {}: {warning}", file.display());
+        let hint = format!("emend: {}: {warning}", file.display());
+        eprintln!("{}", on_standard_error(&hint));
     }
 }
 

@@ -1,19 +1,20 @@
 //! What is read about prompts: lists, versions, differences, previews and ratings.
 
-use clap::ValueEnum;
+use std::collections::HashMap;
+
 use emend_client::prompt_files::PromptFile;
 use emend_core::{Kind, ratings::target_name};
 use emend_proto::learning::v1::{
-    Candidate, CandidateStatus, GetCandidateRequest, GetCandidateResponse, GetOutputStatsRequest,
-    ListCandidatesRequest, ListPromptVersionsRequest, PreviewImprovementRequest, PromptVersion,
+    Candidate, CandidateStatus, GetCandidateRequest, GetCandidateResponse, ListCandidatesRequest,
+    ListPromptVersionsRequest, PreviewImprovementRequest, PromptVersion,
 };
 use serde_json::json;
 
 use super::{
-    Label, current, current_of, diff as differences, numbered, prompt_of,
+    Current, Label, current, current_of, diff as differences, numbered, prompt_of,
     text::{
         current_table, history_text, improvement_text, preview_text, proposals_table, redacted_table,
-        stats_text, version_of, versions_table,
+        version_of, versions_table,
     },
     versions,
 };
@@ -22,8 +23,8 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
-    view::{self, short_time, standing_word},
-    words,
+    view::{self, short_time, version_status},
+    words::{self, Reviewed},
 };
 
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(super) struct ListArgs {
     target: Option<String>,
     /// Only versions, or, without a target, proposals with this status; may be given several times
     #[arg(long, value_enum)]
-    status: Vec<Standing>,
+    status: Vec<Reviewed>,
     /// Only prompts that are current or proposed under this label
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
@@ -46,45 +47,8 @@ pub(super) struct ListArgs {
     limit: usize,
 }
 
-/// What became of a proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Standing {
-    /// A person has to decide
-    Pending,
-    /// A person approved it, or wrote it
-    Approved,
-    /// A person rejected it
-    Rejected,
-}
-
-impl Standing {
-    fn statuses(self) -> &'static [CandidateStatus] {
-        match self {
-            Self::Pending => &[CandidateStatus::AwaitingReview],
-            // Another version may have become current since.
-            Self::Approved => &[
-                CandidateStatus::Applied,
-                CandidateStatus::Superseded,
-                CandidateStatus::Withdrawn,
-            ],
-            Self::Rejected => &[CandidateStatus::Rejected],
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Rejected => "rejected",
-        }
-    }
-}
-
 pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
-    let is_wanted = |candidate: &Candidate| {
-        let word = standing_word(candidate);
-        args.status.is_empty() || args.status.iter().any(|status| status.word() == word)
-    };
+    let wanted: Vec<CandidateStatus> = args.status.iter().map(|status| (*status).into()).collect();
     if args.target.is_some() || args.redacted {
         let request = ListPromptVersionsRequest {
             namespace: context.namespace(),
@@ -98,9 +62,11 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
                 .as_ref()
                 .is_none_or(|label| version.labels.contains(label))
         };
-        let wanted: Vec<PromptVersion> = all
+        let is_wanted =
+            |version: &PromptVersion| wanted.is_empty() || wanted.contains(&version_status(version));
+        let shown: Vec<PromptVersion> = all
             .into_iter()
-            .filter(|version| version.candidate.as_ref().is_some_and(is_wanted) && has_label(version))
+            .filter(|version| is_wanted(version) && has_label(version))
             .collect();
         let none = match &args.target {
             Some(target) => context.none_of(&format!("such versions of a prompt for {target:?}")),
@@ -111,15 +77,14 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         } else {
             versions_table
         };
-        return output.list(&wanted, more, view::prompt_version, table, &none);
+        return output.list(&shown, more, view::prompt_version, table, &none);
     }
     if args.status.is_empty() {
-        let prompts = current(context, args.label.as_deref()).await?;
-        let json = |current: &super::Current| view::message(&current.resource);
+        let prompts = decided(current(context, args.label.as_deref()).await?, context, output).await;
+        let json = |(current, _): &(Current, Option<PromptVersion>)| view::message(&current.resource);
         return output.results(&prompts, json, current_table, &context.none_of("prompts"));
     }
-    let (proposals, more) = proposals(&args, context).await?;
-    let proposals: Vec<Candidate> = proposals.into_iter().filter(is_wanted).collect();
+    let (proposals, more) = proposals(&args, &wanted, context).await?;
     output.list(
         &proposals,
         more,
@@ -129,9 +94,41 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     )
 }
 
-async fn proposals(args: &ListArgs, context: &Context) -> Result<(Vec<Candidate>, bool)> {
-    let statuses = args.status.iter().flat_map(|status| status.statuses());
-    let statuses: Vec<i32> = statuses.map(|status| *status as i32).collect();
+/// Current prompts with what was decided about their versions, as far as the caller may know it: for people alone.
+async fn decided(
+    prompts: Vec<Current>,
+    context: &Context,
+    output: &Output<'_>,
+) -> Vec<(Current, Option<PromptVersion>)> {
+    let mut all: HashMap<String, Vec<PromptVersion>> = HashMap::new();
+    let mut found = Vec::with_capacity(prompts.len());
+    for prompt in prompts {
+        if !output.is_json() && !all.contains_key(&prompt.target) {
+            let of_target = versions(context, &prompt.target, 0).await;
+            all.insert(prompt.target.clone(), of_target.unwrap_or_default().0);
+        }
+        let number = i32::try_from(prompt.prompt.version).unwrap_or(i32::MAX);
+        let version = all.get(&prompt.target).and_then(|versions| {
+            let is_it = |version: &&PromptVersion| {
+                let proposal = version
+                    .candidate
+                    .as_ref()
+                    .and_then(|candidate| candidate.proposal);
+                proposal.is_some_and(|proposal| proposal.version == number)
+            };
+            versions.iter().find(is_it).cloned()
+        });
+        found.push((prompt, version));
+    }
+    found
+}
+
+async fn proposals(
+    args: &ListArgs,
+    statuses: &[CandidateStatus],
+    context: &Context,
+) -> Result<(Vec<Candidate>, bool)> {
+    let statuses = statuses.iter().map(|status| i32::from(*status)).collect();
     let (candidates, more) = context
         .list(
             &ListCandidatesRequest {
@@ -188,7 +185,7 @@ pub(super) async fn show(args: ShowArgs, context: &Context, output: &mut Output<
         };
         format!(
             "{target}, version {number}: {}{labels} (candidate {})\n{}\n{}",
-            standing_word(&candidate),
+            words::status_name(version_status(version).into()),
             candidate.candidate_id,
             history_text(version),
             PromptFile::of(target, &prompt)
@@ -268,7 +265,11 @@ async fn proposal_diff(details: &GetCandidateResponse, context: &Context, output
         .ok_or_else(|| Failure::usage(format!("{} is not a version of a prompt", candidate.candidate_id)))?;
     let target = candidate.key.clone().unwrap_or_default().key;
     let coloured = output.is_coloured();
-    let head = format!("{}: {}", version_of(&candidate), standing_word(&candidate));
+    let head = format!(
+        "{}: {}",
+        version_of(&candidate),
+        words::status_name(candidate.status)
+    );
     if let Some(improvement) = &details.improvement {
         let json = json!({
             "target": target, "candidateId": candidate.candidate_id, "diff": improvement.diff,
@@ -329,18 +330,4 @@ pub(super) async fn preview(args: PreviewArgs, context: &Context, output: &mut O
     output.result(&view::message(&preview), || {
         preview_text(&preview, args.as_sent, coloured)
     })
-}
-
-pub(super) async fn stats(target: String, context: &Context, output: &mut Output<'_>) -> Result {
-    let request = GetOutputStatsRequest {
-        namespace: context.namespace(),
-        target: target.clone(),
-    };
-    let mut client = context.outputs().await?;
-    let stats = client
-        .get_output_stats(context.request(request))
-        .await?
-        .into_inner();
-    let width = output.width();
-    output.result(&view::message(&stats), || stats_text(&target, &stats, width))
 }

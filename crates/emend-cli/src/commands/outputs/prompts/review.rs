@@ -26,7 +26,7 @@ use crate::{
     commands::ids,
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, on_standard_error},
     view, words,
 };
 
@@ -222,9 +222,13 @@ pub(super) async fn use_version(args: UseArgs, context: &Context, output: &mut O
         .use_prompt_version(context.request(request))
         .await?
         .into_inner();
+    for warning in &used.warnings {
+        eprintln!("{}", on_standard_error(&format!("emend: {warning}")));
+    }
     let json = json!({
         "version": used.version.as_ref().map(view::prompt_version),
         "revision": used.revision,
+        "warnings": used.warnings,
     });
     output.result(&json, || {
         format!(

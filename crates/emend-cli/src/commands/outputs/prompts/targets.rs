@@ -6,6 +6,7 @@ use emend_proto::feedback::v1::GetSettingsRequest;
 use crate::{
     context::Context,
     failure::{Failure, Result},
+    output::on_standard_error,
 };
 
 /// The targets of a namespace.
@@ -24,9 +25,10 @@ impl Targets {
         }
         let own = own(context).await;
         if let Err(error) = &own {
-            eprintln!(
+            let hint = format!(
                 "emend: the settings could not be read, so that no target is refused as unknown: {error}"
             );
+            eprintln!("{}", on_standard_error(&hint));
         }
         Self { own: own.ok() }
     }

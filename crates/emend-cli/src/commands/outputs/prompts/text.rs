@@ -4,43 +4,41 @@ use std::fmt::Write as _;
 
 use emend_core::ratings::RatingClass;
 use emend_proto::{
-    common::v1::Cause,
+    common::v1::{Actor, Cause},
     learning::v1::{
-        Candidate, CandidateStatus, GetOutputStatsResponse, Improvement, PreviewImprovementResponse,
-        PreviewedInput, PromptVersion, Transition,
+        Candidate, CandidateStatus, Improvement, PreviewImprovementResponse, PreviewedInput, PromptVersion,
+        Transition,
     },
 };
 
-use super::{Current, diff, prompt_of};
+use super::{Current, diff};
 use crate::{
-    output::{Column, Table},
-    view::{self, short_time, standing_word},
+    output::{Cell, Column, Table},
+    view::{short_time, version_status},
+    words,
 };
 
-pub(super) fn current_table(prompts: &[Current]) -> Table {
+/// The current prompts, each with the decision that made it current.
+pub(super) fn current_table(prompts: &[(Current, Option<PromptVersion>)]) -> Table {
     Table::new([
         ("TARGET", Column::Text),
-        ("LABEL", Column::Fixed),
+        ("LABEL", Column::Text),
         ("VERSION", Column::Number),
-        ("PROMPT", Column::Text),
-        ("REVISION", Column::Number),
-        ("SINCE", Column::Fixed),
+        ("DECIDED", Column::Time),
     ])
-    .with_rows(prompts, |current| {
+    .with_rows(prompts, |(current, version)| {
+        let decided = version.as_ref().and_then(|version| {
+            let under_label = |decision: &(&str, &Transition, &'static str)| decision.0 == current.label;
+            newest_decision(version, under_label)
+        });
+        let since = || format!("since {}", short_time(current.resource.committed_at.as_ref()));
         [
-            current.target.clone(),
-            current.label.clone(),
-            current.prompt.version.to_string(),
-            first_line(current.prompt.text()),
-            current.resource.revision.to_string(),
-            short_time(current.resource.committed_at.as_ref()),
+            Cell::whole(current.target.clone()),
+            Cell::whole(current.label.clone()),
+            Cell::from(current.prompt.version.to_string()),
+            Cell::whole(decided.unwrap_or_else(since)),
         ]
     })
-}
-
-fn first_line(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.next().unwrap_or_default().to_owned()
 }
 
 pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
@@ -48,54 +46,57 @@ pub(super) fn versions_table(versions: &[PromptVersion]) -> Table {
         ("VERSION", Column::Number),
         ("STATUS", Column::Fixed),
         ("LABELS", Column::Text),
-        ("PROMPT", Column::Text),
-        ("CREATED", Column::Fixed),
-        ("DECIDED", Column::Text),
+        ("DECIDED", Column::Time),
         ("CANDIDATE", Column::Id),
     ])
     .with_rows(versions, |version| {
         let candidate = version.candidate.clone().unwrap_or_default();
-        let prompt = prompt_of(candidate.value.as_ref());
+        let decided = newest_decision(version, |_| true);
+        let proposed = || format!("proposed {}", short_time(candidate.created_at.as_ref()));
         [
-            candidate.proposal.unwrap_or_default().version.to_string(),
-            standing_word(&candidate),
-            version.labels.join(", "),
-            prompt.map_or_else(String::new, |prompt| first_line(prompt.text())),
-            short_time(candidate.created_at.as_ref()),
-            newest_decision(version),
-            candidate.candidate_id,
+            Cell::from(candidate.proposal.unwrap_or_default().version.to_string()),
+            Cell::from(words::status_name(version_status(version).into())),
+            Cell::whole(version.labels.join(", ")),
+            Cell::whole(decided.unwrap_or_else(proposed)),
+            Cell::from(candidate.candidate_id.clone()),
         ]
     })
 }
 
-/// The newest decision about a version itself: what others decided later, about another version, only replaced it.
-fn newest_decision(version: &PromptVersion) -> String {
-    let decided = decisions(version).into_iter().rev().find(|(_, transition, _)| {
+/// The newest decision about a version itself that is asked for: what, by whom, when, and why. What others decided later, about
+/// another version, only replaced it.
+fn newest_decision(
+    version: &PromptVersion,
+    is_asked_for: impl Fn(&(&str, &Transition, &'static str)) -> bool,
+) -> Option<String> {
+    let mut decisions = decisions(version).into_iter().rev().filter(is_asked_for);
+    let (_, transition, done) = decisions.find(|(_, transition, _)| {
         matches!(
             transition.to(),
             CandidateStatus::Applied | CandidateStatus::Rejected
         )
-    });
-    decided.map_or_else(String::new, |(_, transition, done)| {
-        format!("{done} by {}", actor_name(transition))
-    })
+    })?;
+    let at = short_time(transition.at.as_ref());
+    let name = actor_name(transition.actor.as_ref());
+    Some(decided(&format!("{done} by {name}, {at}"), &transition.reason))
+}
+
+/// A decision and its reason, if it has one.
+fn decided(done: &str, reason: &str) -> String {
+    match reason {
+        "" => done.to_owned(),
+        reason => format!("{done}: {reason}"),
+    }
 }
 
 /// What was decided about a version, line by line, the oldest first: when, what, by whom, under which label, and why.
 pub(super) fn history_text(version: &PromptVersion) -> String {
     let mut text = String::new();
     for (label, transition, done) in decisions(version) {
-        let reason = match &*transition.reason {
-            "" => String::new(),
-            reason => format!(": {reason}"),
-        };
+        let name = actor_name(transition.actor.as_ref());
+        let done = decided(&format!("{done} by {name} under {label}"), &transition.reason);
         // Writing to a String can't fail.
-        let _ = writeln!(
-            text,
-            "{}  {done} by {} under {label}{reason}",
-            short_time(transition.at.as_ref()),
-            actor_name(transition),
-        );
+        let _ = writeln!(text, "{}  {done}", short_time(transition.at.as_ref()));
     }
     text
 }
@@ -114,8 +115,8 @@ fn decisions(version: &PromptVersion) -> Vec<(&str, &Transition, &'static str)> 
     decisions
 }
 
-fn actor_name(transition: &Transition) -> &str {
-    let Some(actor) = &transition.actor else {
+fn actor_name(actor: Option<&Actor>) -> &str {
+    let Some(actor) = actor else {
         return "?";
     };
     if actor.on_behalf_of.is_empty() {
@@ -131,6 +132,7 @@ fn done(transition: &Transition, is_first: bool) -> Option<&'static str> {
     Some(match (transition.from(), transition.to(), transition.cause()) {
         (Unspecified, Pending, _) => return None,
         (_, Applied, Cause::Revert) => "restored",
+        (_, _, Cause::Undo) => "decision undone",
         (Unspecified | Pending, Applied, Cause::Review) => "approved with changes",
         (Unspecified | Pending, Applied, _) if is_first => "set",
         (Unspecified | Pending, Applied, _) => "made current",
@@ -153,7 +155,7 @@ pub(super) fn redacted_table(versions: &[PromptVersion]) -> Table {
         ("STATUS", Column::Fixed),
         ("LABELS", Column::Text),
         ("REDACTED", Column::Number),
-        ("CREATED", Column::Fixed),
+        ("CREATED", Column::Time),
         ("CANDIDATE", Column::Id),
     ])
     .with_rows(versions, |version| {
@@ -161,7 +163,7 @@ pub(super) fn redacted_table(versions: &[PromptVersion]) -> Table {
         [
             candidate.key.clone().unwrap_or_default().key,
             candidate.proposal.unwrap_or_default().version.to_string(),
-            standing_word(&candidate),
+            words::status_name(version_status(version).into()),
             version.labels.join(", "),
             version.redacted_count.to_string(),
             short_time(candidate.created_at.as_ref()),
@@ -176,23 +178,42 @@ pub(super) fn proposals_table(candidates: &[Candidate]) -> Table {
         ("TARGET", Column::Text),
         ("LABEL", Column::Text),
         ("VERSION", Column::Number),
-        ("STATUS", Column::Fixed),
-        ("REDACTED", Column::Number),
-        ("CREATED", Column::Fixed),
+        ("DECIDED", Column::Time),
     ])
     .with_rows(candidates, |candidate| {
         let key = candidate.key.clone().unwrap_or_default();
         let proposal = candidate.proposal.unwrap_or_default();
         [
-            candidate.candidate_id.clone(),
-            key.key,
-            key.qualifier,
-            proposal.version.to_string(),
-            standing_word(candidate),
-            proposal.redacted_count.to_string(),
-            short_time(candidate.created_at.as_ref()),
+            Cell::from(candidate.candidate_id.clone()),
+            Cell::whole(key.key),
+            Cell::whole(key.qualifier),
+            Cell::from(proposal.version.to_string()),
+            Cell::whole(proposal_decided(candidate)),
         ]
     })
+}
+
+/// What became of a proposal: by whom, when, and why; and whether what it was made of has been redacted since.
+fn proposal_decided(candidate: &Candidate) -> String {
+    let proposal = candidate.proposal.unwrap_or_default();
+    let by = |done: &str, at| {
+        let name = actor_name(candidate.decided_by.as_ref());
+        format!("{done} by {name}, {}", short_time(Some(at)))
+    };
+    let done = match (&proposal.approved_at, &proposal.rejected_at) {
+        (Some(at), _) => by("approved", at),
+        (None, Some(at)) => by("rejected", at),
+        (None, None) => format!(
+            "{} since {}",
+            words::status_name(candidate.status),
+            short_time(candidate.created_at.as_ref())
+        ),
+    };
+    let text = decided(&done, &candidate.decision_reason);
+    match proposal.redacted_count {
+        0 => text,
+        count => format!("{text} ({count} of its ratings redacted since)"),
+    }
 }
 
 /// A version in short: `version 3 of SUMMARIZE_DAILY`.
@@ -282,62 +303,65 @@ fn input_text(input: &PreviewedInput, was_run: bool, as_sent: bool) -> String {
     text
 }
 
-pub(super) fn stats_text(target: &str, stats: &GetOutputStatsResponse, width: usize) -> String {
-    let mut text = if stats.versions.is_empty() {
-        format!("{target} has no ratings.\n")
-    } else {
-        stats_table(stats).render(width)
-    };
-    let since = match &stats.proposed_at {
-        Some(at) => format!("Since the newest proposal ({})", short_time(Some(at))),
-        None => "Nothing was proposed yet; so far".into(),
-    };
-    // Writing to a String can't fail.
-    let _ = writeln!(
-        text,
-        "\n{since}: {} good, {} neutral, {} bad.",
-        stats.good_since_proposal, stats.neutral_since_proposal, stats.bad_since_proposal
-    );
-    text + &next_step(target, stats)
-}
+#[cfg(test)]
+mod tests {
+    use emend_proto::learning::v1::{PromptDecision, Proposal};
+    use prost_types::Timestamp;
 
-/// Whether an improvement can be generated, and what is missing.
-fn next_step(target: &str, stats: &GetOutputStatsResponse) -> String {
-    match &*stats.cannot_reason {
-        _ if stats.can_generate => {
-            format!("An improvement can be generated: emend outputs prompts generate {target}")
+    use super::*;
+
+    #[test]
+    fn who_decided_and_why_is_whole_at_80_columns() {
+        let reason = "two sentences are enough for the board, and figures come first in each of them";
+        let at = Some(Timestamp {
+            seconds: 1_790_000_000,
+            nanos: 0,
+        });
+        let dana = Some(Actor {
+            caller: "console".into(),
+            on_behalf_of: "dana".into(),
+        });
+        let candidate = Candidate {
+            candidate_id: "0e939fab-e5c7-8140-b875-9d80da3294c0".into(),
+            key: Some(emend_proto::common::v1::ResourceKey {
+                key: "SUMMARIZE_DAILY".into(),
+                qualifier: "production".into(),
+                ..emend_proto::common::v1::ResourceKey::default()
+            }),
+            status: CandidateStatus::Applied.into(),
+            created_at: at,
+            decided_by: dana.clone(),
+            decision_reason: reason.into(),
+            proposal: Some(Proposal {
+                version: 12,
+                approved_at: at,
+                ..Proposal::default()
+            }),
+            ..Candidate::default()
+        };
+        let version = PromptVersion {
+            candidate: Some(candidate.clone()),
+            labels: vec!["production".into()],
+            history: vec![PromptDecision {
+                label: "production".into(),
+                transition: Some(Transition {
+                    from: CandidateStatus::AwaitingReview.into(),
+                    to: CandidateStatus::Applied.into(),
+                    actor: dana,
+                    at,
+                    reason: reason.into(),
+                    ..Transition::default()
+                }),
+            }],
+            ..PromptVersion::default()
+        };
+        for table in [versions_table(&[version]), proposals_table(&[candidate])] {
+            let shown = table.render(80);
+            assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+            let words: Vec<&str> = shown.split_whitespace().collect();
+            for word in format!("approved by dana, 09-21 14:13: {reason} production 12").split(' ') {
+                assert!(words.contains(&word), "{word}: {shown}");
+            }
         }
-        "TOO_FEW_RATINGS" => format!("An improvement needs more bad ratings: {}.", stats.bad_missing),
-        "NO_PROMPT" => format!("There is no prompt to improve: emend outputs prompts set {target} FILE"),
-        "IMPROVEMENT_OPEN" if !stats.open_candidate_id.is_empty() => format!(
-            "An improvement awaits approval: emend outputs prompts diff {}",
-            stats.open_candidate_id
-        ),
-        reason => format!("No improvement can be generated: {reason}"),
     }
-}
-
-fn stats_table(stats: &GetOutputStatsResponse) -> Table {
-    Table::new([
-        ("VERSION", Column::Text),
-        ("GOOD", Column::Number),
-        ("NEUTRAL", Column::Number),
-        ("BAD", Column::Number),
-        ("FIRST RATED", Column::Fixed),
-        ("LAST RATED", Column::Fixed),
-    ])
-    .with_rows(&stats.versions, |version| {
-        [
-            if version.prompt_version.is_empty() {
-                "(not said)".into()
-            } else {
-                version.prompt_version.clone()
-            },
-            version.good.to_string(),
-            version.neutral.to_string(),
-            version.bad.to_string(),
-            view::short_time(version.first_rated_at.as_ref()),
-            view::short_time(version.last_rated_at.as_ref()),
-        ]
-    })
 }

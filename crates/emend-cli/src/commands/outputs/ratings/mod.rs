@@ -151,13 +151,20 @@ async fn list(
     output.list(&ratings, more, view::message, ratings_table, &none)
 }
 
+/// The value, and what it counts as unless that is the same word.
+fn value(rating: &Rating) -> String {
+    match RatingClass::from_number(rating.counts_as).map_or("?", RatingClass::name) {
+        class if class == rating.value => rating.value.clone(),
+        class => format!("{} ({class})", rating.value),
+    }
+}
+
 fn ratings_table(ratings: &[Feedback]) -> Table {
     Table::new([
         ("FEEDBACK", Column::Id),
-        ("RECEIVED", Column::Fixed),
-        ("TARGET", Column::Fixed),
+        ("RECEIVED", Column::Time),
+        ("TARGET", Column::Text),
         ("VALUE", Column::Fixed),
-        ("COUNTS AS", Column::Fixed),
         ("OF", Column::Text),
         ("OUTPUT", Column::Text),
         ("", Column::Fixed),
@@ -174,11 +181,8 @@ fn ratings_table(ratings: &[Feedback]) -> Table {
         [
             feedback.feedback_id.clone(),
             view::short_time(feedback.received_at.as_ref()),
-            rating.target,
-            rating.value,
-            RatingClass::from_number(rating.counts_as)
-                .map_or("?", RatingClass::name)
-                .to_owned(),
+            rating.target.clone(),
+            value(&rating),
             rating.target_id,
             rating.output_text,
             feedback::marks(feedback),

@@ -6,10 +6,10 @@ use emend_proto::{
     common::v1::SearchTuningValue,
     search::v1::{Expansion, SearchRequest, SearchResponse, search_service_client::SearchServiceClient},
 };
-use tonic::{Request, transport::Channel};
+use tonic::Request;
 
 use crate::{
-    context::Context,
+    context::{Connection, Context},
     failure::{Failure, Result},
 };
 use emend_lab::evaluate::{Query, runs::Run};
@@ -33,7 +33,7 @@ pub(super) type Answers = HashMap<String, SearchResponse>;
 pub(super) struct Node<'c> {
     context: &'c Context,
     address: &'c str,
-    client: SearchServiceClient<Channel>,
+    client: SearchServiceClient<Connection>,
     must_serve: Option<String>,
 }
 

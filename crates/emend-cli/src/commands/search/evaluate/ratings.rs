@@ -144,7 +144,7 @@ pub(super) async fn fetch(context: &Context, source: &Source) -> Result<ByUsers>
     };
     let mut text = String::new();
     export::parts(context, request, |part| {
-        text.push_str(part);
+        text.push_str(&part.text);
         Ok(())
     })
     .await?;

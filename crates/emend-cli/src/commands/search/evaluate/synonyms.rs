@@ -1,23 +1,15 @@
 //! `emend search synonyms`: what a synonym would change, before it is taught.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    fmt::Write as _,
-};
+use std::{collections::HashMap, fmt::Write as _};
 
 use clap::Subcommand;
-use emend_client::{
-    ExpandMode, ExpandedText, LearnedView,
-    view::{Fact, Publisher},
-};
-use emend_core::{Kind, Learned, Namespace, NormalizedKey, ResourceValue, Revision, Synonym};
+use emend_client::{ExpandMode, ExpandedText, LearnedView, view::TaughtSynonym};
+use emend_core::{Kind, Namespace};
 use emend_lab::evaluate::{Queries, report, runs::Run};
 use emend_proto::{
     learning::v1::ListResourcesRequest,
     search::v1::{Expansion, TermGroup},
 };
-use emend_wire::parse;
 use serde_json::{Value, json};
 
 use super::{
@@ -40,8 +32,9 @@ Examples:
   emend search synonyms preview フォロワー フォロー フォロワ
   emend search synonyms preview leader face --relation one_way --limit 5000
   emend search synonyms preview リーダー 顔 フェイス --judgements judged.jsonl --node 127.0.0.1:7421
+  emend search synonyms expand \"leader effects\"
 
-Shows the queries that would be expanded otherwise if other terms stood for a term: of those that
+Preview shows the queries that would be expanded otherwise if other terms stood for a term: of those that
 backends recorded, the newest first, or of judged ones. A search node (emend.search.v1) is asked
 what they find now and then, and with judgements how good that is. Nothing is changed; `emend
 submit term` and `emend resources set synonym` teach it.")]
@@ -54,6 +47,11 @@ pub(in crate::commands) struct Args {
 enum Action {
     /// Show what a synonym would change
     Preview(Preview),
+    /// Show a query with what else is searched for where its terms stand
+    Expand {
+        /// What somebody searches for
+        query: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,7 +84,10 @@ struct Results {
 
 /// Runs the command.
 pub(in crate::commands) async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let Action::Preview(args) = args.action;
+    let args = match args.action {
+        Action::Preview(args) => args,
+        Action::Expand { query } => return expand(&query, context, output).await,
+    };
     let namespace = context.namespace();
     let parsed = Namespace::parse(&namespace).map_err(|invalid| Failure::usage(invalid.to_string()))?;
     let source = &args.source;
@@ -126,70 +127,52 @@ pub(in crate::commands) async fn run(args: Args, context: &Context, output: &mut
     print(&args, &queries, &changed, results.as_ref(), output)
 }
 
-/// A synonym: its key, the key of what it stands for, and what is learned.
-type Taught = (String, String, ResourceValue);
-
 /// What everybody has been taught.
-async fn taught(context: &Context) -> Result<Vec<Taught>> {
+async fn taught(context: &Context) -> Result<Vec<TaughtSynonym>> {
     let request = ListResourcesRequest {
         namespace: context.namespace(),
         kinds: vec![Kind::Synonym.number()],
         ..ListResourcesRequest::default()
     };
     let (resources, _) = context.list(&request, 0).await?;
-    let mut synonyms = Vec::new();
-    for resource in resources {
-        let unreadable = |why: String| {
-            Failure::failed(format!(
-                "learning-svc answered a synonym that can't be read: {why}"
-            ))
-        };
-        let key = resource.key.unwrap_or_default();
-        let parsed = parse::resource_key(Some(&key)).map_err(|why| unreadable(why.to_string()))?;
-        let value = parse::resource_value(resource.value.as_ref(), Some(&parsed), &key.key);
-        let value = value.map_err(|why| unreadable(why.to_string()))?;
-        synonyms.push((key.key, key.qualifier, value));
-    }
-    Ok(synonyms)
+    let unreadable = |why| {
+        Failure::failed(format!(
+            "learning-svc answered a synonym that can't be read: {why}"
+        ))
+    };
+    let resources = resources.into_iter();
+    resources
+        .map(|resource| TaughtSynonym::listed(resource).map_err(unreadable))
+        .collect()
 }
 
 /// What is to be tried out.
-fn previewed(args: &Preview) -> Result<Vec<Taught>> {
-    let parse = |text: &str| {
-        NormalizedKey::parse(text).map_err(|invalid| Failure::usage(format!("{text:?}: {invalid}")))
-    };
-    let representative = parse(&args.term)?;
-    let mut synonyms = Vec::new();
-    for equivalent in &args.equivalents {
-        let learned = Learned::Synonym(Synonym {
-            relation: args.relation.into(),
-            representative: args.term.clone(),
-        });
-        let value = ResourceValue::new(equivalent.as_str(), learned);
-        let key = parse(equivalent)?.as_str().to_owned();
-        synonyms.push((key, representative.as_str().to_owned(), value));
-    }
-    Ok(synonyms)
+fn previewed(args: &Preview) -> Result<Vec<TaughtSynonym>> {
+    let equivalents = args.equivalents.iter();
+    equivalents
+        .map(|equivalent| {
+            TaughtSynonym::new(equivalent, args.relation.into(), &args.term)
+                .map_err(|invalid| Failure::usage(format!("{equivalent:?}, {:?}: {invalid}", args.term)))
+        })
+        .collect()
 }
 
-/// A view that knows these synonyms and nothing else; of equal pairs the last.
-fn view(context: &Context, namespace: &str, synonyms: &[Taught]) -> LearnedView {
-    let (mut publisher, view): (Publisher, _) = LearnedView::new(&context.entropy, context.clock.clone());
-    let pairs: BTreeMap<(&str, &str), &ResourceValue> = synonyms
-        .iter()
-        .map(|(key, representative, value)| ((&**key, &**representative), value))
-        .collect();
-    let facts = pairs.iter().map(|(&(key, qualifier), &value)| Fact {
-        namespace,
-        kind: Kind::Synonym,
-        key,
-        qualifier,
-        user_id: "",
-        revision: Revision(1),
-        value: Some(Cow::Borrowed(value)),
-    });
-    publisher.replace(pairs.len(), facts, Revision(1));
-    view
+/// A view that knows these synonyms and nothing else.
+fn view(context: &Context, namespace: &str, synonyms: &[TaughtSynonym]) -> LearnedView {
+    LearnedView::of_synonyms(namespace, synonyms, &context.entropy, context.clock.clone())
+}
+
+/// Shows a query with what else is searched for where its terms stand.
+async fn expand(text: &str, context: &Context, output: &mut Output<'_>) -> Result {
+    let namespace = context.namespace();
+    let parsed = Namespace::parse(&namespace).map_err(|invalid| Failure::usage(invalid.to_string()))?;
+    let view = view(context, &namespace, &taught(context).await?);
+    let expanded = |mode| view.expand(&parsed, text, mode, None).render();
+    let (keyword, embedding) = (expanded(ExpandMode::Keyword), expanded(ExpandMode::Embedding));
+    let json = json!({"query": text, "byKeyword": keyword, "byEmbedding": embedding});
+    output.result(&json, || {
+        format!("by words:   {keyword}\nby meaning: {embedding}")
+    })
 }
 
 /// Asks a node those queries that change, and all if they are judged.

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use emend_core::text::escaped;
 use emend_proto::feedback::v1::{Query, QueryInteraction};
+use emend_wire::ubi::Searches;
 use serde_json::json;
 
 use super::{BATCH, Sender};
@@ -11,12 +11,11 @@ use crate::{
     commands::{import::report_bad_rows, refused},
     context::Context,
     failure::{Failure, Result},
-    output::{Output, counted},
+    output::{Output, counted, on_standard_error},
     transfer::{
         RowError,
         source::Source,
         ubi::{self, Document},
-        ubi_queries::{Place, Searches},
     },
 };
 
@@ -25,12 +24,21 @@ const MAX_DOCUMENTS: usize = 1_000_000;
 /// The most bad rows that are shown.
 const MAX_SHOWN: usize = 20;
 
+/// Where a document was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// The file, by its place among those that are read.
+    file: usize,
+    /// The line.
+    line: u64,
+}
+
 /// What was read from files.
 #[derive(Debug, Default)]
 struct Documents {
     /// The names of the files.
     files: Vec<String>,
-    searches: Searches,
+    searches: Searches<Place>,
     /// Documents of queries and of interactions.
     read: usize,
     /// Queries with an empty text.
@@ -55,7 +63,7 @@ pub(super) async fn run(
         .await
         .map_err(|error| Failure::failed(format!("the files can't be read: {error}")))??;
     for bad in &documents.bad {
-        eprintln!("{}", escaped(bad));
+        eprintln!("{}", on_standard_error(bad));
     }
     if let Some(file) = documents.ends {
         return Err(Failure::usage(format!(
