@@ -1,12 +1,7 @@
 // A search node in Go: answers with what was learned first, then from its own search, and submits users' corrections.
 //
-// It reads commands from standard input and answers each with one line of JSON:
-//
-//	search PHRASE                       what the node answers
-//	correct REPORTER PHRASE = VERB      a user says what is right
-//	status                              what the node holds
-//
-// See docs/integration/go.md. It needs, in gen, the code that buf generates from the protos.
+// It reads commands from standard input and answers each with one line of JSON: search PHRASE, correct REPORTER PHRASE = VERB,
+// status. See docs/integration/go.md.
 package main
 
 import (
@@ -14,40 +9,31 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"log"
 	"os"
-	"sort"
+	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	feedbackpb "emend.example/search-node/gen/emend/feedback/v1"
+	emend "emend.dev/clients/go"
 )
 
 // The node's own search, which learning complements: the verb that shares the most words with the query.
 var verbs = map[string]string{
-	"create_csa":      "set up create credit support annex csa",
-	"create_isda":     "create isda master agreement",
-	"book_trade":      "book enter trade deal",
-	"open_nav_report": "open show nav report fund value",
+	"create_csa": "set up create credit support annex csa", "create_isda": "create isda master agreement",
+	"book_trade": "book enter trade deal", "open_nav_report": "open show nav report fund value",
 }
 
-func ownSearch(phrase string, prohibited map[string]bool) string {
-	best, most := "", 0
+func ownSearch(phrase string, prohibited []string) (best string) {
+	most := 0
 	for verb, text := range verbs {
-		words := map[string]bool{}
-		for _, word := range strings.Fields(text) {
-			words[word] = true
-		}
 		shared := 0
-		for _, word := range strings.Fields(normalise(phrase)) {
-			if words[word] {
+		for _, word := range strings.Fields(emend.Normalise(phrase)) {
+			if slices.Contains(strings.Fields(text), word) {
 				shared++
 			}
 		}
-		if !prohibited[verb] && (shared > most || shared == most && shared > 0 && verb < best) {
+		if !slices.Contains(prohibited, verb) && (shared > most || shared == most && shared > 0 && verb < best) {
 			best, most = verb, shared
 		}
 	}
@@ -56,77 +42,94 @@ func ownSearch(phrase string, prohibited map[string]bool) string {
 
 // [search]
 // Learned answers come first; a prohibited choice is never returned.
-func search(node *Node, phrase string) map[string]any {
-	verb, revision, prohibited := node.Resolve(phrase, "")
-	if verb != "" {
-		return map[string]any{"verb": verb, "learned": true, "revision": revision}
+func search(node *emend.Node, namespace, phrase string) (map[string]any, error) {
+	learned, err := node.Resolve(emend.Question{Namespace: namespace, Phrase: phrase})
+	if err != nil {
+		return nil, err
 	}
-	names := make([]string, 0, len(prohibited))
-	for name := range prohibited {
-		names = append(names, name)
+	if learned.Found() {
+		return map[string]any{"verb": learned.Choice, "learned": true, "revision": learned.Revision}, nil
 	}
-	sort.Strings(names)
-	return map[string]any{"verb": ownSearch(phrase, prohibited), "learned": false, "prohibited": names}
+	own := ownSearch(phrase, learned.Prohibited)
+	return map[string]any{"verb": own, "learned": false, "prohibited": learned.Prohibited}, nil
 }
 
 // [/search]
 
-func dial(address string) *grpc.ClientConn {
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		log.Fatal(err)
+// [correct]
+// A user says what is right. Safe to repeat: the client gives each submission a request id.
+func correct(feedback *emend.Feedback, reporter, phrase, chosen, right string) (map[string]any, error) {
+	correction := emend.Verb(phrase, right)
+	if chosen != right {
+		correction = correction.InsteadOf(chosen)
 	}
-	return connection
+	stored, err := feedback.Submit(context.Background(), correction, emend.Details{Reporter: reporter, Wait: true})
+	outcome := stored.GetOutcome()
+	state := strings.TrimPrefix(outcome.GetState().String(), "OUTCOME_STATE_")
+	return map[string]any{"state": state, "confirmations_needed": outcome.GetConfirmationsNeeded()}, err
 }
+
+// [/correct]
 
 func main() {
 	feedbackAddress := flag.String("feedback", "127.0.0.1:7401", "where feedback-svc is")
 	learningAddress := flag.String("learning", "127.0.0.1:7402", "where learning-svc is")
 	namespace := flag.String("namespace", "fund-admin", "the search application")
 	id := flag.String("node", "search-1", "this node's id")
-	state := flag.String("state", "", "where to keep a copy of what was learned")
+	state := flag.String("state", "", "the directory of a copy of what was learned")
 	accept := flag.String("accept-installation", "", "id of an installation to accept instead")
-	bookmarkSeconds := flag.Int64("bookmark-seconds", 30, "how often to be told that nothing is missing")
+	bookmarks := flag.Int("bookmark-seconds", 10, "how often to be told that nothing is missing")
 	flag.Parse()
 
-	feedback := feedbackpb.NewFeedbackServiceClient(dial(*feedbackAddress))
-	node, err := NewNode(dial(*learningAddress), *id, *namespace, *state, *accept, *bookmarkSeconds)
+	if *state != "" {
+		if err := os.MkdirAll(*state, 0o700); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// [start]
+	feedback, err := emend.NewFeedback(emend.Connection{Address: *feedbackAddress}, *namespace)
 	if err != nil {
 		log.Fatal(err)
 	}
-	go node.Run(context.Background())
+	node, err := emend.NewNode(emend.NodeConfig{
+		Connection: emend.Connection{Address: *learningAddress}, ID: *id, Namespaces: []string{*namespace},
+		CacheDir: *state, CacheInterval: time.Second, AcceptInstallation: *accept,
+		BookmarkInterval: time.Duration(*bookmarks) * time.Second,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer node.Close()
 	// A node that is up to date answers best, but one that is not still answers.
-	node.WaitUntilCurrent()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	_ = node.WaitReady(ctx)
+	cancel()
+	// [/start]
 
-	commands := bufio.NewScanner(os.Stdin)
+	commands, answers := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	for commands.Scan() {
 		command, rest, _ := strings.Cut(strings.TrimSpace(commands.Text()), " ")
-		var answer map[string]any
+		var answer any
 		switch command {
 		case "search":
-			answer = search(node, rest)
+			answer, err = search(node, *namespace, rest)
 		case "correct":
-			reporter, correction, _ := strings.Cut(rest, " ")
-			phrase, right, _ := strings.Cut(correction, " = ")
-			chosen, _ := search(node, phrase)["verb"].(string)
-			outcome, err := Submit(feedback, *namespace, reporter, phrase, chosen, right)
-			if err != nil {
-				answer = map[string]any{"error": err.Error()}
-				break
-			}
-			answer = map[string]any{
-				"state":                strings.TrimPrefix(outcome.GetState().String(), "OUTCOME_STATE_"),
-				"confirmations_needed": outcome.GetConfirmationsNeeded(),
-			}
+			reporter, said, _ := strings.Cut(rest, " ")
+			phrase, right, _ := strings.Cut(said, " = ")
+			found, _ := search(node, *namespace, phrase)
+			chosen, _ := found["verb"].(string)
+			answer, err = correct(feedback, reporter, phrase, chosen, right)
 		case "status":
-			answer = node.Status()
+			status := node.Status()
+			answer, err = map[string]any{"saved": status.SavedRevision, "other_installation": status.OtherInstallation}, nil
 		default:
-			answer = map[string]any{"error": "unknown command " + command}
+			answer, err = map[string]any{"error": "unknown command " + command}, nil
 		}
-		line, err := json.Marshal(answer)
 		if err != nil {
-			log.Fatal(err)
+			answer = map[string]any{"error": err.Error()}
 		}
-		fmt.Println(string(line))
+		if err := answers.Encode(answer); err != nil {
+			break
+		}
 	}
 }

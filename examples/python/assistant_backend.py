@@ -7,20 +7,14 @@ It reads commands from standard input and answers each with one line of JSON:
     improve                             have a better prompt proposed, from the ratings
     approve CANDIDATE                   a person approves it
 
-See docs/integration/assistant.md. It needs grpcio and, beside it, the code that grpcio-tools generates from the protos.
+See docs/integration/assistant.md.
 """
 
 import argparse
 import json
 import sys
-import uuid
 
-import grpc
-from emend.common.v1 import correction_pb2, resource_pb2
-from emend.feedback.v1 import feedback_service_pb2, feedback_service_pb2_grpc
-from emend.learning.v1 import candidate_service_pb2, candidate_service_pb2_grpc
-from emend.learning.v1 import output_service_pb2, output_service_pb2_grpc
-from emend.learning.v1 import resource_service_pb2, resource_service_pb2_grpc
+import emend
 
 TARGET = "SUMMARIZE_DAILY"
 FIRST_PROMPT = "Summarise the text.\n"
@@ -36,12 +30,9 @@ def model(prompt, text):
 
 class Assistant:
     def __init__(self, feedback, learning, namespace):
-        feedback, learning = grpc.insecure_channel(feedback), grpc.insecure_channel(learning)
-        self.feedback = feedback_service_pb2_grpc.FeedbackServiceStub(feedback)
-        self.outputs = output_service_pb2_grpc.OutputServiceStub(learning)
-        self.candidates = candidate_service_pb2_grpc.CandidateServiceStub(learning)
-        self.resources = resource_service_pb2_grpc.ResourceServiceStub(learning)
-        self.namespace = namespace
+        self.feedback = emend.Feedback(feedback, namespace=namespace)
+        self.outputs = emend.Outputs(learning, namespace=namespace)
+        self.review = emend.Review(learning, namespace=namespace)
         # What was made, until it is rated.
         self.made = {}
         # Read your own writes: the newest revision that this assistant caused.
@@ -52,22 +43,16 @@ class Assistant:
         """Puts the first version of the prompt, if there is none."""
         try:
             self.render()
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.NOT_FOUND:
-                raise
-            key = resource_pb2.ResourceKey(namespace=self.namespace, kind=resource_pb2.RESOURCE_KIND_PROMPT, key=TARGET)
-            value = resource_pb2.ResourceValue(prompt=resource_pb2.PromptValue(text=FIRST_PROMPT))
-            put = resource_service_pb2.PutResourceRequest(key=key, value=value, reason="the first version")
-            self.revision = self.resources.PutResource(put, timeout=10).revision
+        except emend.NotFound:
+            key = {"namespace": self.review.namespace, "kind": "RESOURCE_KIND_PROMPT", "key": TARGET}
+            value = {"prompt": {"text": FIRST_PROMPT}}
+            self.revision = self.review.put_resource(key=key, value=value, reason="the first version").revision
     # [/begin]
 
     # [summarise]
     def render(self):
-        """The prompt with the newest rated examples, as it is sent to the model."""
-        request = output_service_pb2.RenderPromptRequest(
-            namespace=self.namespace, target=TARGET, min_revision=self.revision
-        )
-        return self.outputs.RenderPrompt(request, timeout=10)
+        """The prompt with the newest rated examples, as it is sent to the model. A node has it in memory: `render_prompt`."""
+        return self.outputs.render_prompt(target=TARGET, min_revision=self.revision)
 
     def summarise(self, text):
         prompt = self.render()
@@ -81,36 +66,28 @@ class Assistant:
     def rate(self, made, value, reporter, fault):
         """Records a rating, with what it is about and the version of the prompt that it was made with."""
         text, output, version = self.made[made]
-        rating = correction_pb2.Rating(
-            target=TARGET,
-            value=value.upper(),
+        said = self.feedback.rate_output(
+            TARGET,
+            value.upper(),
             target_id=made,
             input_text=text,
             output_text=output,
-            prompt_version=str(version),
+            prompt_version=version,
             issues=[fault] if fault else [],
+            reporter=reporter,
+            wait=True,
         )
-        request = feedback_service_pb2.SubmitFeedbackRequest(
-            request_id=str(uuid.uuid4()),
-            namespace=self.namespace,
-            reporter=correction_pb2.Reporter(id=reporter, client="assistant-python/1.0"),
-            wait=feedback_service_pb2.WAIT_EVALUATED,
-            correction=correction_pb2.Correction(rating=rating),
-        )
-        outcome = self.feedback.SubmitFeedback(request, timeout=10).feedback.outcome
-        self.revision = max(self.revision, outcome.revision)
-        return {"state": correction_pb2.OutcomeState.Name(outcome.state).removeprefix("OUTCOME_STATE_")}
+        self.revision = max(self.revision, said.outcome.revision)
+        return {"state": said.state.upper()}
     # [/rate]
 
     # [improve]
     def improve(self):
         """Has a better prompt proposed. With too few bad ratings, says how many are missing."""
-        stats = output_service_pb2.GetOutputStatsRequest(namespace=self.namespace, target=TARGET)
-        stats = self.outputs.GetOutputStats(stats, timeout=10)
+        stats = self.outputs.get_output_stats(target=TARGET)
         if not stats.can_generate:
             return {"proposed": False, "why": stats.cannot_reason, "missing": stats.bad_missing}
-        request = output_service_pb2.GenerateImprovementRequest(namespace=self.namespace, target=TARGET)
-        generated = self.outputs.GenerateImprovement(request, timeout=60)
+        generated = self.outputs.generate_improvement(target=TARGET, deadline=60)
         return {
             "proposed": True,
             "candidate": generated.candidate.candidate_id,
@@ -120,8 +97,7 @@ class Assistant:
 
     def approve(self, candidate):
         """What a person does with `emend outputs prompts approve`: nodes render the new version from here on."""
-        request = candidate_service_pb2.ApproveCandidateRequest(namespace=self.namespace, candidate_id=candidate)
-        approved = self.candidates.ApproveCandidate(request, timeout=10)
+        approved = self.review.approve_candidate(candidate_id=candidate)
         self.revision = max(self.revision, approved.revision)
         return {"prompt_version": approved.candidate.proposal.version}
     # [/improve]

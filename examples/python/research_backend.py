@@ -7,19 +7,14 @@ It reads commands from standard input and answers each with one line of JSON:
     reject CLAIM REASON                 a person says that a claim must not be used
     block DOMAIN REASON                 a person says that a source must not be shown
 
-See docs/integration/research.md. It needs grpcio and, beside it, the code that grpcio-tools generates from the protos.
+See docs/integration/research.md.
 """
 
 import argparse
 import json
 import sys
-import uuid
 
-import grpc
-from emend.common.v1 import correction_pb2, resource_pb2
-from emend.feedback.v1 import feedback_service_pb2, feedback_service_pb2_grpc
-from emend.learning.v1 import evidence_service_pb2 as evidence
-from emend.learning.v1 import evidence_service_pb2_grpc
+import emend
 
 TASK = "coffee"
 
@@ -44,113 +39,97 @@ def words(text):
 def label(premise, hypothesis):
     """The model: a share of common words. It knows nothing of “no” and “not”, which people will notice."""
     share = len(words(premise) & words(hypothesis)) / len(words(hypothesis))
-    return (resource_pb2.EDGE_RELATION_SUPPORTS if share > 0.5 else resource_pb2.EDGE_RELATION_NEUTRAL), share
+    return ("EDGE_RELATION_SUPPORTS" if share > 0.5 else "EDGE_RELATION_NEUTRAL"), share
 # [/label]
 
 
 # [upsert]
-def upsert(graph, namespace):
+def upsert(evidence):
     """Stores what was read. Safe to repeat: what is known is replaced, and what people corrected stays corrected."""
-    request = evidence.UpsertEvidenceRequest(namespace=namespace)
-    for claim, text in CLAIMS.items():
-        request.claims.add(claim_id=claim, task_id=TASK, text=text, adoption=evidence.CLAIM_ADOPTION_ADOPTED)
+    claims = [
+        {"claim_id": claim, "task_id": TASK, "text": text, "adoption": "CLAIM_ADOPTION_ADOPTED"}
+        for claim, text in CLAIMS.items()
+    ]
+    pages, fragments, edges = [], [], []
     for page, (domain, doi, sentences) in CORPUS.items():
-        request.pages.add(page_id=page, domain=domain, doi=doi)
+        pages.append({"page_id": page, "domain": domain, "doi": doi})
         for number, sentence in enumerate(sentences):
-            fragment = f"fragment:{page.removeprefix('page:')}-{number}"
-            request.fragments.add(fragment_id=fragment, page_id=page, text=sentence)
+            name = f"{page.removeprefix('page:')}-{number}"
+            fragments.append({"fragment_id": f"fragment:{name}", "page_id": page, "text": sentence})
             for claim, text in CLAIMS.items():
                 relation, confidence = label(sentence, text)
-                request.edges.add(
-                    edge_id=f"edge:{fragment.removeprefix('fragment:')}-{claim.removeprefix('claim:')}",
-                    task_id=TASK,
-                    source=evidence.NodeRef(fragment_id=fragment),
-                    target=evidence.NodeRef(claim_id=claim),
-                    relation=relation,
-                    nli_label=relation,
-                    nli_confidence=confidence,
+                edges.append(
+                    {
+                        "edge_id": f"edge:{name}-{claim.removeprefix('claim:')}",
+                        "task_id": TASK,
+                        "source": {"fragment_id": f"fragment:{name}"},
+                        "target": {"claim_id": claim},
+                        "relation": relation,
+                        "nli_label": relation,
+                        "nli_confidence": confidence,
+                    }
                 )
-    return graph.UpsertEvidence(request, timeout=10)
+    evidence.upsert_evidence(claims=claims, pages=pages, fragments=fragments, edges=edges)
 # [/upsert]
 
 
 # [ask]
-def ask(graph, namespace, question):
+def ask(evidence, question):
     """The claim that shares the most words with the question, as corrected, unless a person rejected it."""
     best = max(CLAIMS, key=lambda claim: len(words(CLAIMS[claim]) & words(question)))
     if not words(CLAIMS[best]) & words(question):
         return {"answer": "Nothing was read about that."}
-    claim = graph.GetClaim(evidence.GetClaimRequest(namespace=namespace, claim_id=best), timeout=10).claim
-    if claim.status == evidence.CLAIM_STATUS_REJECTED:
+    claim = evidence.get_claim(claim_id=best).claim
+    if claim.status == "CLAIM_STATUS_REJECTED":
         return {"answer": "Nothing that holds was read about that."}
     says = {
-        evidence.VERDICT_SUPPORTED: "Yes",
-        evidence.VERDICT_REFUTED: "No",
-        evidence.VERDICT_INCONCLUSIVE: "That is disputed, or little is known",
+        "VERDICT_SUPPORTED": "Yes",
+        "VERDICT_REFUTED": "No",
+        "VERDICT_INCONCLUSIVE": "That is disputed, or little is known",
     }
-    sources = quotes(graph, namespace, best)
+    sources = quotes(evidence, best)
     return {
         "answer": f"{says[claim.confidence.verdict]}: {claim.text}.",
         "confidence": claim.confidence.confidence,
         "uncertainty": claim.confidence.uncertainty,
         "independent_sources": claim.confidence.independent_sources,
-        "for": sources[resource_pb2.EDGE_RELATION_SUPPORTS],
-        "against": sources[resource_pb2.EDGE_RELATION_REFUTES],
+        "for": sources["EDGE_RELATION_SUPPORTS"],
+        "against": sources["EDGE_RELATION_REFUTES"],
     }
 # [/ask]
 
 
 # [quotes]
-def quotes(graph, namespace, claim):
+LEVELS = ["PRIMARY", "GOVERNMENT", "ACADEMIC", "TRUSTED", "LOW", "UNVERIFIED"]
+
+
+def quotes(evidence, claim):
     """The edges that speak for and against a claim, those of the most trusted sources first, without blocked ones."""
-    found = {resource_pb2.EDGE_RELATION_SUPPORTS: [], resource_pb2.EDGE_RELATION_REFUTES: []}
-    request = evidence.ListEdgesRequest(namespace=namespace, claim_id=claim, relations=list(found), page_size=1000)
-    edges = []
-    while True:
-        page = graph.ListEdges(request, timeout=10)
-        edges.extend(page.edges)
-        request.page_token = page.next_page_token
-        if not request.page_token:
-            break
-    # The levels' numbers rise as trust falls, from PRIMARY to BLOCKED.
-    for edge in sorted(edges, key=lambda edge: edge.source_level):
-        if edge.source_level != resource_pb2.TRUST_LEVEL_BLOCKED:
-            found[edge.relation].append({"edge": edge.edge_id, "domain": edge.source_domain})
+    found = {"EDGE_RELATION_SUPPORTS": [], "EDGE_RELATION_REFUTES": []}
+    shown = {f"TRUST_LEVEL_{level}": place for place, level in enumerate(LEVELS)}
+    edges = [edge for edge in evidence.list_edges(claim_id=claim, relations=list(found)) if edge.source_level in shown]
+    for edge in sorted(edges, key=lambda edge: shown[edge.source_level]):
+        found[edge.relation].append({"edge": edge.edge_id, "domain": edge.source_domain})
     return found
 # [/quotes]
 
 
 # [correct]
-def correct(feedback, namespace, **correction):
-    """Records what a person says; from an entitled caller it is in force before the answer."""
-    reason = correction.pop("reason", "")
-    request = feedback_service_pb2.SubmitFeedbackRequest(
-        request_id=str(uuid.uuid4()),
-        namespace=namespace,
-        reporter=correction_pb2.Reporter(id="ana", client="research-backend-python/1.0"),
-        reason=reason,
-        wait=feedback_service_pb2.WAIT_EVALUATED,
-        correction=correction_pb2.Correction(**correction),
-    )
-    outcome = feedback.SubmitFeedback(request, timeout=10).feedback.outcome
-    return {"state": correction_pb2.OutcomeState.Name(outcome.state).removeprefix("OUTCOME_STATE_")}
-
-
-def command(graph, feedback, namespace, name, rest):
+def command(evidence, feedback, name, rest):
     if name == "ask":
-        return ask(graph, namespace, rest)
+        return ask(evidence, rest)
     target, _, rest = rest.partition(" ")
+    # From an entitled caller it is in force before the answer.
+    about = {"reporter": "ana", "client": "research-backend-python/1.0", "task_id": TASK, "wait": True}
     if name == "correct":
-        relation = resource_pb2.EdgeRelation.Value(f"EDGE_RELATION_{rest.upper()}")
-        edge = correction_pb2.EdgeCorrect(edge_id=target, correct_relation=relation, task_id=TASK)
-        return correct(feedback, namespace, edge_correct=edge)
-    if name == "reject":
-        claim = correction_pb2.ClaimReject(claim_id=target, task_id=TASK)
-        return correct(feedback, namespace, claim_reject=claim, reason=rest)
-    if name == "block":
-        domain = correction_pb2.DomainBlock(pattern=target, task_id=TASK)
-        return correct(feedback, namespace, domain_block=domain, reason=rest)
-    return {"error": f"unknown command {name}"}
+        said = feedback.label_edge(target, relation=rest, **about)
+    elif name == "reject":
+        said = feedback.reject_claim(target, reason=rest, **about)
+    elif name == "block":
+        said = feedback.block_domain(target, reason=rest, **about)
+    else:
+        return {"error": f"unknown command {name}"}
+    return {"state": said.state.upper()}
 # [/correct]
 
 
@@ -161,12 +140,12 @@ def main():
     parser.add_argument("--namespace", default="research", help="the search application")
     options = parser.parse_args()
 
-    feedback = feedback_service_pb2_grpc.FeedbackServiceStub(grpc.insecure_channel(options.feedback))
-    graph = evidence_service_pb2_grpc.EvidenceServiceStub(grpc.insecure_channel(options.learning))
-    upsert(graph, options.namespace)
+    feedback = emend.Feedback(options.feedback, namespace=options.namespace)
+    evidence = emend.Evidence(options.learning, namespace=options.namespace)
+    upsert(evidence)
     for line in sys.stdin:
         name, _, rest = line.strip().partition(" ")
-        print(json.dumps(command(graph, feedback, options.namespace, name, rest)), flush=True)
+        print(json.dumps(command(evidence, feedback, name, rest)), flush=True)
 
 
 if __name__ == "__main__":

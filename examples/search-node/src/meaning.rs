@@ -210,6 +210,8 @@ mod tests {
                     service,
                     message,
                     kind,
+                    after: None,
+                    answer: None,
                 }
                 .into());
             }

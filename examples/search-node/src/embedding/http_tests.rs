@@ -73,7 +73,7 @@ async fn whatever_a_server_does_is_said() {
         (
             Reply::Status(200, String::new(), "<html>"),
             1,
-            Err("answered something else than expected"),
+            Err("answered a page for browsers, not JSON"),
         ),
         (
             Reply::Json(json!({"data": [{"embedding": [1.0]}]})),

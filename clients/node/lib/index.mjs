@@ -1,0 +1,3 @@
+import client from './index.js'
+
+export const { EmendError, Evidence, Feedback, Node, Outputs, QueryRecorder, Review, normalize, setLogger } = client

@@ -1,0 +1,1 @@
+"""Generated from the wire contract by `cargo xtask proto`."""
