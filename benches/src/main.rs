@@ -4,9 +4,11 @@
 
 mod contest;
 mod domains;
+mod edge;
 mod evidence;
 mod expand;
 mod fanout;
+mod generalise;
 mod generator;
 mod instructions;
 mod lookup;
@@ -21,7 +23,7 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Emend's benchmarks. Build them with --release.
+/// Emend's benchmarks. Build them with --profile dist, as what is shipped.
 #[derive(Debug, Parser)]
 struct Options {
     #[command(subcommand)]
@@ -32,9 +34,11 @@ struct Options {
 enum Benchmark {
     Contest(contest::Contest),
     Domains(domains::Domains),
+    Edge(edge::Edge),
     Evidence(evidence::Evidence),
     Expand(expand::Expand),
     Fanout(fanout::Fanout),
+    Generalise(generalise::Generalise),
     Generator(generator::Generator),
     Instructions(instructions::Instructions),
     Lookup(lookup::Lookup),
@@ -46,9 +50,11 @@ fn main() -> Result<()> {
     match Options::parse().benchmark {
         Benchmark::Contest(args) => contest::run(&args),
         Benchmark::Domains(args) => domains::run(&args),
+        Benchmark::Edge(args) => edge::run(&args),
         Benchmark::Evidence(args) => evidence::run(&args),
         Benchmark::Expand(args) => expand::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
+        Benchmark::Generalise(args) => generalise::run(&args),
         Benchmark::Generator(args) => generator::run(&args),
         Benchmark::Instructions(args) => instructions::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),

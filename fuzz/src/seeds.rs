@@ -77,6 +77,15 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 "postgresql:///emend?host=/run/postgresql&port=5433&application_name=x&statement-cache-capacity=3",
             ]),
         ),
+        (
+            "edge_queries",
+            texts(&[
+                "cheap \u{1}notebook\u{2}notebook\u{2}laptop computer\u{1} now",
+                "\" OR *:* OR \"\u{1}a\\\u{2}\\\" OR secret:\"x\u{2}' | secret | '\u{1}{!parser q=secret}x",
+                "x) OR (*:*\u{1}/.*/\u{2}[a TO *] ~2 ^9\u{2}a && b || !c\u{1}-not +must\u{1}\u{7f}\u{202e}x\u{2}\\' & 'x",
+                "\u{1}顔\u{2}face\u{1}にダメージ\u{1}?!\u{2}-\u{1}",
+            ]),
+        ),
         ("statuses", requests::statuses()),
         ("import_csv", files::csv()),
         ("import_jsonl", files::jsonl()),

@@ -103,6 +103,7 @@ targets_hold!(
     ubi_csv,
     trust_files,
     prompt_files,
+    edge_queries,
     tool_calls,
 );
 

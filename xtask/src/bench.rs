@@ -8,7 +8,7 @@ use crate::process::{self, Workspace};
 pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     process::run(
         workspace
-            .cargo(["run", "--release", "--package", "emend-benches", "--"])
+            .cargo(["run", "--profile=dist", "--package=emend-benches", "--"])
             .args(arguments),
     )
 }

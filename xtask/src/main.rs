@@ -2,12 +2,14 @@
 
 mod bench;
 mod chart;
+mod clients;
 mod custom;
 mod dashboard;
 mod debian;
 mod dependencies;
 mod dist;
 mod docs;
+mod engines;
 mod faketime;
 mod fuzz;
 mod instructions;
@@ -82,7 +84,20 @@ enum Task {
         #[command(flatten)]
         install: Install,
     },
-    /// Packs the programs and an image of each, with checksums and what they are made of, in target/dist.
+    /// Checks the clients in other languages: their types, and their tests against a real pair; `test` does this, too.
+    Clients {
+        #[command(flatten)]
+        install: Install,
+        /// Only this language; default: all.
+        language: Option<clients::Language>,
+        /// Write the types of the Node package first.
+        #[arg(long)]
+        write: bool,
+        /// What is run each night instead: ten minutes of updates, and each package as its guide has it installed and used.
+        #[arg(long)]
+        long: bool,
+    },
+    /// Packs the programs and an image of each, with checksums and what they are made of, in target/packages.
     Dist {
         #[command(flatten)]
         install: Install,
@@ -94,7 +109,7 @@ enum Task {
         #[command(flatten)]
         install: Install,
     },
-    /// Runs a benchmark; passes the arguments to the `emend-benches` program, built for release.
+    /// Runs a benchmark; passes the arguments to the `emend-benches` program, built as what is shipped.
     #[command(disable_help_flag = true)]
     Bench {
         /// See `cargo xtask bench --help`.
@@ -108,6 +123,11 @@ enum Task {
         /// Write down what is counted, in benches/instructions.toml.
         #[arg(long)]
         write: bool,
+    },
+    /// Prints how long a correction takes until real engines' next search is right: by the edge, and by their own way.
+    Engines {
+        #[command(flatten)]
+        install: Install,
     },
     /// The long run of the fuzz targets, guided by coverage. The short one is part of the tests.
     ///
@@ -166,6 +186,21 @@ fn main() -> ExitCode {
             return manifests::manifests(&workspace, !install.no_install, write);
         }
         Task::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Task::Clients {
+            install,
+            language,
+            write,
+            long,
+        } => {
+            let mut steps = Steps::default();
+            if write {
+                clients::write(&workspace, !install.no_install, &mut steps);
+            }
+            clients::build(&workspace, &mut steps);
+            let check = if long { clients::check_long } else { clients::check };
+            check(&workspace, !install.no_install, language, &mut steps);
+            return steps.finish();
+        }
         Task::Dist { install, release } => dist::dist(&workspace, release, !install.no_install),
         Task::Docs { install } => docs::docs(&workspace, !install.no_install),
         Task::Instructions { install, write } => {
@@ -175,6 +210,8 @@ fn main() -> ExitCode {
             });
             return steps.finish();
         }
+        Task::Engines { install } => engines::table(&workspace, !install.no_install),
+        Task::Bench { arguments } if arguments == ["clients"] => clients::measure::measure(&workspace, true),
         Task::Bench { arguments } => bench::bench(&workspace, &arguments),
         Task::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Task::Postgres { install } => postgres::keep(!install.no_install),

@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 
 use crate::{
+    clients,
     process::{self, Workspace},
     steps::{Outcome, Steps},
     tools,
@@ -18,6 +19,8 @@ use crate::{
 
 /// Where the generated code is.
 const GENERATED: &str = "crates/emend-proto/src/generated";
+/// Where the classes of the Python package are, which it generates too.
+const PYTHON: &str = "clients/python/python/emend/_generated";
 /// The program that generates it.
 const GENERATOR: &str = "emend-proto-codegen";
 /// Builds and runs it.
@@ -32,7 +35,11 @@ pub(crate) fn proto(workspace: &Workspace, may_install: bool) -> Result<()> {
         workspace,
         &mut workspace.cargo(GENERATE),
         &workspace.path(GENERATED),
+        &workspace.path(PYTHON),
     )?;
+    if let Outcome::NotRun(reason) = clients::go::generate(workspace, &buf)? {
+        eprintln!("no code in Go: {reason}");
+    }
     if let Outcome::NotRun(reason) = breaking(workspace, &buf)? {
         eprintln!("no look for breaking changes: {reason}");
     }
@@ -77,22 +84,29 @@ fn check_generated_by(workspace: &Workspace, generator: &mut Command) -> Result<
     if anew.exists() {
         fs::remove_dir_all(&anew)?;
     }
-    generate(workspace, generator, &anew)?;
-    ensure!(
-        files(&anew)? == files(&workspace.path(GENERATED))?,
-        "{GENERATED} is not what the protos say: `cargo xtask proto` generates it"
-    );
+    let parts = [(anew.join("rust"), GENERATED), (anew.join("python"), PYTHON)];
+    generate(workspace, generator, &parts[0].0, &parts[1].0)?;
+    for (anew, committed) in parts {
+        ensure!(
+            files(&anew)? == files(&workspace.path(committed))?,
+            "{committed} is not what the protos say: `cargo xtask proto` generates it"
+        );
+    }
     Ok(Outcome::Done)
 }
 
-fn generate(workspace: &Workspace, generator: &mut Command, out: &Path) -> Result<()> {
-    process::run(generator.arg(workspace.path("proto")).arg(out))
+fn generate(workspace: &Workspace, generator: &mut Command, out: &Path, python: &Path) -> Result<()> {
+    process::run(generator.arg(workspace.path("proto")).arg(out).arg(python))
 }
 
 fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut files = BTreeMap::new();
     for file in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let file = file?;
+        // What an interpreter leaves behind.
+        if file.file_type()?.is_dir() {
+            continue;
+        }
         files.insert(PathBuf::from(file.file_name()), fs::read(file.path())?);
     }
     Ok(files)

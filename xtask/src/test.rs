@@ -13,7 +13,7 @@ use anyhow::{Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::{
-    faketime, instructions, lint, manifests,
+    clients, faketime, instructions, lint, manifests,
     postgres::{self, TestServer},
     process::{self, Workspace},
     proto,
@@ -42,8 +42,9 @@ pub(crate) enum Tier {
     Selected(Vec<String>),
 }
 
-/// Test programs of the second tier alone: they kill processes, fill disks, start manifests, try thousands of inputs.
-const OF_ALL_ALONE: [&str; 3] = [FAULTS, "manifests", "short"];
+/// Test programs of the second tier alone: they kill processes, fill disks, start manifests and
+/// other people's engines, try thousands of inputs.
+const OF_ALL_ALONE: [&str; 4] = [FAULTS, "manifests", "short", "engines"];
 /// The program of them that expects of a service to be back within a time; it gets the machine as it is elsewhere.
 const FAULTS: &str = "fire";
 /// Tests of the second tier alone within other programs, by the beginning of their names.
@@ -60,7 +61,7 @@ const NIGHTLY: [(&[&str], &str); 5] = [
     (&["--lib"], "tests::cached_ballots::"),
 ];
 /// Makes these tests long.
-const LONG_VARIABLE: &str = "EMEND_TEST_LONG";
+pub(crate) const LONG_VARIABLE: &str = "EMEND_TEST_LONG";
 
 /// Runs a tier.
 pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> ExitCode {
@@ -93,9 +94,13 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
     });
     drop(server);
     if matches!(tier, Tier::All) {
+        clients::check(workspace, may_install, None, &mut steps);
         steps.run("instructions", || {
             instructions::instructions(workspace, may_install, false)
         });
+    }
+    if matches!(tier, Tier::Nightly) {
+        clients::check_long(workspace, may_install, None, &mut steps);
     }
     steps.run("nothing skipped", || {
         let skipped = read_skipped(&fs::read_to_string(&skipped_file).unwrap_or_default());

@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{
     debian,
+    engines::{self, ENGINES_VARIABLE},
     process::{self, Workspace},
     prometheus::{self, PROMETHEUS_VARIABLE, PROMTOOL_VARIABLE},
     steps::Outcome,
@@ -22,15 +23,21 @@ const PYTHON_PACKAGES: &[&str] = &[
     "grpcio==1.85.1",
     "grpcio-reflection==1.85.1",
     "grpcio-status==1.85.1",
-    "grpcio-tools==1.85.1",
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
-    "xxhash==4.1.0",
     // trec_eval itself, against which the measures of `emend search evaluate` are tested.
     "pytrec_eval-terrier==0.5.11",
+    // The official SDK of the Model Context Protocol, and what checks answers against the tools' schemas.
+    "mcp==2.3.0",
+    "jsonschema==4.26.0",
+    // What the edge says of itself in OpenAPI is valid, and others' generator makes a client of it.
+    "openapi-spec-validator==0.9.0",
+    "openapi-python-client==0.29.1",
 ];
 
 const AXE_VERSION: &str = "4.14.1";
+/// The suite, and the Node that it runs on: it needs a newer one than the clients do.
+const MCP_SUITE: [&str; 2] = ["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node@22.23.3"];
 const COMPOSE_VERSION: &str = "2.16.2";
 const HELM_VERSION: &str = "3.22.0";
 const KUSTOMIZE_VERSION: &str = "5.5.0";
@@ -72,6 +79,7 @@ impl Tools {
             (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
             (CHROMEDRIVER_VARIABLE, chromedriver(may_install)),
             (AXE_VARIABLE, axe(workspace, may_install)),
+            (ENGINES_VARIABLE, engines::provide(workspace, may_install)),
             (KUSTOMIZE_VARIABLE, kustomize(workspace, may_install)),
             (GO_VARIABLE, go().context("Go is missing")),
             (PROMTOOL_VARIABLE, prometheus::promtool(workspace, may_install)),
@@ -129,8 +137,28 @@ fn axe(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     })
 }
 
+/// The official conformance suite of the Model Context Protocol: Node, and the script that it runs.
+pub(crate) fn mcp_suite(workspace: &Workspace, may_install: bool) -> Result<(PathBuf, PathBuf)> {
+    let versions = MCP_SUITE.map(|package| package.rsplit('@').next().unwrap_or_default());
+    let directory = workspace.target(format!("tools/mcp-conformance-{}", versions.join("-")));
+    let modules = directory.join("node_modules");
+    let node = modules.join(".bin/node");
+    let script = modules.join("@modelcontextprotocol/conformance/dist/index.js");
+    if !(node.is_file() && script.is_file()) {
+        if !may_install {
+            bail!("the conformance suite of MCP is missing: run without --no-install");
+        }
+        npm_all(workspace, &directory, &MCP_SUITE)?;
+    }
+    Ok((node, script))
+}
+
 /// Installs a package into a directory of its own, and npm first if it is missing.
 fn npm(workspace: &Workspace, directory: &Path, package: &str) -> Result<()> {
+    npm_all(workspace, directory, &[package])
+}
+
+fn npm_all(workspace: &Workspace, directory: &Path, packages: &[&str]) -> Result<()> {
     if process::find_program("npm").is_none() {
         debian::install(&["nodejs", "npm"], true).context("npm is missing")?;
     }
@@ -147,7 +175,7 @@ fn npm(workspace: &Workspace, directory: &Path, package: &str) -> Result<()> {
                 "--prefix",
             ])
             .arg(directory)
-            .arg(package),
+            .args(packages),
     )
 }
 

@@ -23,7 +23,9 @@ pub(super) async fn claims_and_conflicts(name: &str, app: &Capabilities, edges: 
     for claim in (0..claims).step_by(step) {
         let claim = id("c", claim)?;
         let began = Instant::now();
-        let found = evidence.claim(&namespace()?, &claim, Combining::CountAll).await?;
+        let found = evidence
+            .claim(&namespace()?, &claim, Combining::CountAll.into())
+            .await?;
         of_claims.push(began.elapsed().as_micros());
         let found = found.context("a claim")?;
         ensure!(found.evidence.supporting_count > 0, "a claim has lost its edges");
@@ -67,7 +69,7 @@ pub(super) async fn exports(name: &str, app: &Capabilities, edges: usize) -> Res
         let slot = ExportSlots::default().take()?;
         let mut pages = app
             .evidence
-            .export_materials(&namespace()?, &task, slot)
+            .export_materials(&namespace()?, &task, false, slot)
             .await?
             .pages();
         let mut first = None;

@@ -68,6 +68,7 @@ pub(super) fn tool_calls() -> Vec<Vec<u8>> {
         r#"{"statuses":["pending","applied"],"phrase":"a","limit":7}"#,
         r#"{"task_id":"t-17","action":"edge_correct","args":{"edge_id":"e","correct_relation":"refutes"}}"#,
         r#"{"candidate_id":"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10","reason":"right"}"#,
+        "emend://fund-admin/claims/claim%3A12?page_token=7",
     ])
 }
 

@@ -1,6 +1,7 @@
 //! The fuzz targets. To add one: a function over bytes here or in a crate's `fuzzing` module, a row in [`TARGETS`], and
 //! seeds in [`seeds`](crate::seeds).
 
+mod edge;
 mod headers;
 mod requests;
 mod stored;
@@ -61,8 +62,8 @@ pub const TARGETS: &[Target] = &[
     target("learning_rows", stored::learning_rows, Shape::Bytes, 60, 64 * KIB),
     target("values", stored::values, MESSAGE, 60, 16 * KIB),
     target("disk_copy", stored::disk_copy, Shape::Bytes, 60, 256 * KIB),
-    // Decodes each message twice: as the generated type and as its twin.
-    target("stream_messages", stream::messages, MESSAGE, 1_000, 64 * KIB),
+    // Decodes each message twice, as the generated type and as its twin: what a list of empty elements takes, twice.
+    target("stream_messages", stream::messages, MESSAGE, 1_600, 64 * KIB),
     target("stream", stream::stream, MESSAGE, 400, 512 * KIB),
     target("normalisation", text::normalisation, Shape::Text, 120, 16 * KIB),
     Target {
@@ -71,7 +72,7 @@ pub const TARGETS: &[Target] = &[
         ..target("personal_data", text::personal_data, Shape::Text, 60, 16 * KIB)
     },
     Target {
-        // Some thousand characters are enough: the renderer is linear in its texts, and 32,768 is what each may have.
+        // Some thousand characters are enough: the renderer is linear in its texts, each of which may have 256 KiB.
         max_bytes: 8 * 1024,
         ..target("examples", text::examples, Shape::Text, 60, 16 * KIB)
     },
@@ -85,6 +86,11 @@ pub const TARGETS: &[Target] = &[
     target("ubi_csv", transfer::ubi_csv, Shape::Text, 100, 256 * KIB),
     target("trust_files", transfer::trust_files, Shape::Text, 200, 512 * KIB),
     target("prompt_files", transfer::prompt_files, Shape::Text, 200, 64 * KIB),
+    Target {
+        // Each text is written for each engine many times over.
+        max_bytes: 2 * 1024,
+        ..target("edge_queries", edge::queries, Shape::Text, 2_000, 256 * KIB)
+    },
     target("tool_calls", transfer::tool_calls, Shape::Text, 100, 64 * KIB),
 ];
 

@@ -52,6 +52,19 @@ impl Browser {
     /// # Panics
     /// If it does not start.
     pub async fn start() -> Option<Self> {
+        Self::begin(json!({})).await
+    }
+
+    /// The same as narrow as a telephone: 390 pixels, which no window can be.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn start_narrow() -> Option<Self> {
+        let metrics = json!({"width": 390, "height": 844, "pixelRatio": 1.0, "touch": false});
+        Self::begin(json!({"deviceMetrics": metrics})).await
+    }
+
+    async fn begin(emulation: Value) -> Option<Self> {
         let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let (Some(driver), Some(axe)) = (variable(DRIVER), variable(AXE)) else {
             skipped(format_args!("{DRIVER} or {AXE} is not set"));
@@ -78,9 +91,12 @@ impl Browser {
             }
         })
         .await;
-        let options = json!({"args": [
+        let mut options = json!({"args": [
             "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=900,700",
         ]});
+        if emulation != json!({}) {
+            options["mobileEmulation"] = emulation;
+        }
         let mut capabilities = Capabilities::new();
         capabilities.set("browserName", "chrome").expect("a text");
         capabilities
@@ -134,12 +150,13 @@ impl Browser {
     /// # Panics
     /// If the browser has gone.
     pub async fn press(&self, keys: &str) {
-        self.driver
-            .action_chain()
-            .send_keys(keys)
-            .perform()
-            .await
-            .expect("keys are pressed");
+        let pressed = self.driver.action_chain().send_keys(keys).perform().await;
+        if let Err(error) = pressed {
+            // The last key may have led to another page before the driver had looked at this one again.
+            let error = format!("{error:?}");
+            let has_left = ["aborted by navigation", "no such execution context"];
+            assert!(has_left.iter().any(|left| error.contains(left)), "{error}");
+        }
     }
 
     /// What keeps people from using the page as it is now, by the rules of WCAG 2.1 A and AA: one line each.

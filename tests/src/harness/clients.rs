@@ -12,11 +12,11 @@ use emend_proto::{
         ImportHeader, ImportResourcesRequest, ImportResourcesResponse, ImportRow, ImportRows,
         ListCandidatesRequest, ListNodesRequest, ListResourcesRequest, ListRevisionsRequest,
         PutResourceRequest, PutResourceResponse, RejectCandidateRequest, ResolveRequest, ResolveResponse,
-        RevertRevisionRequest, Revision, candidate_service_client::CandidateServiceClient,
-        evidence_service_client::EvidenceServiceClient, import_resources_request::Message,
-        ingest_service_client::IngestServiceClient, output_service_client::OutputServiceClient,
-        policy_service_client::PolicyServiceClient, profile_service_client::ProfileServiceClient,
-        resource_service_client::ResourceServiceClient,
+        RevertRevisionRequest, Revision, UndoDecisionRequest,
+        candidate_service_client::CandidateServiceClient, evidence_service_client::EvidenceServiceClient,
+        import_resources_request::Message, ingest_service_client::IngestServiceClient,
+        output_service_client::OutputServiceClient, policy_service_client::PolicyServiceClient,
+        profile_service_client::ProfileServiceClient, resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
 };
@@ -288,6 +288,19 @@ impl Learning {
             .reject_candidate(request)
             .await?
             .into_inner();
+        let candidate = answer.candidate.expect("an answer has the candidate");
+        Ok((candidate, answer.revision))
+    }
+
+    /// Undoes the last decision on a candidate, for the reviewer who made it.
+    pub async fn undo(&self, candidate: &Candidate) -> Result<(Candidate, i64), Status> {
+        let request = UndoDecisionRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: candidate.candidate_id.clone(),
+            on_behalf_of: "a reviewer".into(),
+            ..UndoDecisionRequest::default()
+        };
+        let answer = self.candidates.clone().undo_decision(request).await?.into_inner();
         let candidate = answer.candidate.expect("an answer has the candidate");
         Ok((candidate, answer.revision))
     }

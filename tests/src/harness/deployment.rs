@@ -258,10 +258,12 @@ impl Up {
     }
 }
 
-/// `emend: ready feedback=HOST:PORT learning=HOST:PORT`
+/// `emend: ready feedback=HOST:PORT learning=HOST:PORT`, and perhaps ` console=URL`
 fn ready_addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let (feedback, learning) = line
         .strip_prefix("emend: ready feedback=")?
+        .split(" console=")
+        .next()?
         .split_once(" learning=")?;
     Some((feedback.parse().ok()?, learning.parse().ok()?))
 }

@@ -25,10 +25,29 @@ pub struct Answer {
 /// # Panics
 /// If there is no answer.
 pub async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Answer {
+    ask_with(address, method, path, &[("Host", "emend")], body).await
+}
+
+/// The same with these headers, `Host` among them.
+///
+/// # Panics
+/// If there is no answer.
+pub async fn ask_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let asking = async {
         let mut connection = TcpStream::connect(address).await?;
+        let headers: Vec<String> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        let headers = headers.concat();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: emend\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         connection.write_all(request.as_bytes()).await?;

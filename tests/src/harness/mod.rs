@@ -2,8 +2,10 @@
 //! conditions.
 
 pub mod clients;
+pub mod console;
 pub mod deployment;
 pub mod dice;
+pub mod edge;
 pub mod held;
 pub mod http;
 pub mod installations;

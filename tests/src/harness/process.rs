@@ -357,8 +357,9 @@ async fn build(directory: &Path) {
     for package in PACKAGES {
         command.args(["--package", package]);
     }
-    if directory.ends_with("release") {
-        command.arg("--release");
+    let profile = directory.file_name().and_then(OsStr::to_str);
+    if let Some(profile) = profile.filter(|&profile| profile != "debug") {
+        command.args(["--profile", profile]);
     }
     let target = directory
         .parent()

@@ -5,8 +5,8 @@ use emend_proto::{
     common::v1::{
         Correction, EdgeRelation, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping,
         Prohibition, ProhibitionValue, PromptValue, Rating, Reporter, ResourceKey, ResourceKind,
-        ResourceValue, SearchRating, SearchRatingValue, SynonymRelation, TermCorrection, VerbCorrection,
-        correction::Correction as Form, resource_value::Value,
+        ResourceValue, SearchRating, SearchRatingValue, SynonymRelation, SynonymValue, TermCorrection,
+        VerbCorrection, correction::Correction as Form, resource_value::Value,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
     learning::v1::{
@@ -277,6 +277,22 @@ pub fn entity_value(entity: &str) -> ResourceValue {
 pub fn forbidden_value(choice: &str) -> ResourceValue {
     value(Value::Prohibition(ProhibitionValue {
         forbidden_choice: choice.into(),
+    }))
+}
+
+/// The key of a synonym for everybody: a term, and what it stands for.
+pub fn synonym_key(term: &str, representative: &str) -> ResourceKey {
+    ResourceKey {
+        qualifier: representative.into(),
+        ..key(ResourceKind::Synonym, term)
+    }
+}
+
+/// What a term stands for, as a value: each finds what the other finds.
+pub fn synonym_value(representative: &str) -> ResourceValue {
+    value(Value::Synonym(SynonymValue {
+        relation: SynonymRelation::Equivalent.into(),
+        representative: representative.into(),
     }))
 }
 

@@ -227,6 +227,28 @@ fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
     replaced
 }
 
+/// Adds a change to the review queue of a learning-svc that no version can read. `url`: its database, as the service takes it.
+///
+/// # Panics
+/// If the database can't be written, or if nothing has changed in the queue yet.
+pub async fn unreadable_queue_change(url: &str) {
+    const ADD: &str = "INSERT INTO queue_changes (candidate_id, contest, from_status, to_status, caller, on_behalf_of, revision) \
+         SELECT candidate_id, contest, 99, 99, '', '', 0 FROM queue_changes LIMIT 1";
+    let added = if let Some(path) = url.strip_prefix("sqlite:") {
+        let options = SqliteConnectOptions::new().filename(path);
+        let mut connection = options.connect().await.expect("the database can be opened");
+        let added = sqlx::query(ADD).execute(&mut connection).await;
+        added.expect("the queue can be written").rows_affected()
+    } else {
+        let options = PgConnectOptions::from_str(url).expect("a PostgreSQL URL");
+        let options = options.options([("search_path", "emend_learning")]);
+        let mut connection = options.connect().await.expect("the database can be opened");
+        let added = sqlx::query(ADD).execute(&mut connection).await;
+        added.expect("the queue can be written").rows_affected()
+    };
+    assert_eq!(added, 1, "a change is added");
+}
+
 /// Makes the entries in a feedback-svc's outbox older, as if nothing had taken them for that long. `url`: its database,
 /// as the service takes it.
 ///

@@ -2,6 +2,8 @@
 //! the manifests are valid by Kubernetes' schemas is checked by `cargo xtask manifests`.
 
 mod compose;
+mod console;
+mod edge;
 mod identity;
 mod objects;
 mod pod;

@@ -10,6 +10,8 @@ use std::{
 use emend_base::testing::skipped;
 use serde_json::Value;
 
+/// Stands for the folder of the manifests in what is added to a custom overlay.
+const ROOT: &str = "MANIFESTS";
 /// The variable that names the renderer; `cargo xtask test` sets it.
 const PROGRAM: &str = "EMEND_TEST_KUSTOMIZE";
 
@@ -64,6 +66,11 @@ pub(crate) fn refusal(overlay: &str, components: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// The end of a custom overlay that lists this transformer.
+pub(crate) fn transformer(name: &str) -> String {
+    format!("transformers:\n  - {ROOT}/transformers/{name}\n")
+}
+
 /// What kustomize makes of a custom overlay.
 fn rendering(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Output> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
@@ -92,7 +99,7 @@ fn rendering(namespace: &str, overlay: &str, components: &[&str], more: &str) ->
     for component in components {
         text.push_str(&named("components", component));
     }
-    text.push_str(more);
+    text.push_str(&more.replace(ROOT, &format!("{up}{}", root.display())));
     fs::write(scratch.path().join("kustomization.yaml"), text).expect("a file");
     let command = if program.ends_with("kustomize") {
         "build"

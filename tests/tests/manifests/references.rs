@@ -7,14 +7,19 @@ use serde_json::Value;
 use crate::{
     objects::{
         Objects, Workload, directory, list, refusal, render, render_in, secret_name, secrets_of, text, texts,
+        transformer,
     },
     secured::own_auth,
 };
 
 /// Secrets that operators create before anything is applied.
-const BROUGHT: [&str; 4] = [
+const BROUGHT: [&str; 8] = [
+    "emend-console-key",
+    "emend-console-tls",
     "emend-database",
     "emend-delivery-token",
+    "emend-mcp-key",
+    "emend-mcp-tls",
     "emend-rating-key",
     "emend-ratings-tls",
 ];
@@ -202,6 +207,13 @@ fn references_between_manifests_are_valid() {
         ("prod", &["tls", "pod-monitor", "traces", "autoscaling"]),
         ("prod", &["workload-identity", "rating-http", "pod-monitor"]),
         ("prod", &["open-network", "pod-monitor", "traces", "autoscaling"]),
+        ("prod", &["console", "open-network", "pod-monitor"]),
+        ("prod", &["console", "tls", "rating-http", "autoscaling"]),
+        ("prod", &["console", "workload-identity", "pod-monitor"]),
+        ("prod", &["tls", "edge", "pod-monitor"]),
+        ("prod", &["mcp", "open-network", "pod-monitor"]),
+        ("prod", &["mcp", "console", "tls"]),
+        ("prod", &["mcp", "workload-identity"]),
     ] {
         let Some(objects) = render(overlay, components) else {
             return;
@@ -243,7 +255,8 @@ fn a_reference_to_a_missing_object_is_found() {
 #[test]
 fn certificates_are_for_the_names_that_services_have_in_the_overlays_namespace() {
     for (overlay, component) in [("prod", "tls"), ("dev", "tls-dev"), ("prod", "workload-identity")] {
-        let Some(objects) = render_in("elsewhere", overlay, &[component], "") else {
+        let renaming = transformer("tls-names");
+        let Some(objects) = render_in("elsewhere", overlay, &[component], &renaming) else {
             return;
         };
         assert_eq!(objects.namespaces(), ["elsewhere".to_owned()].into());
@@ -314,7 +327,7 @@ fn addresses_in_the_files_are_those_of_services() {
 #[test]
 fn ports_of_services_name_their_protocol() {
     for (components, protocol) in [("open-network", "kubernetes.io/h2c"), ("tls", "https")] {
-        let Some(objects) = render("prod", &["rating-http", components]) else {
+        let Some(objects) = render("prod", &["console", "mcp", components, "rating-http"]) else {
             return;
         };
         for service in objects.of("Service") {
@@ -322,9 +335,14 @@ fn ports_of_services_name_their_protocol() {
                 .iter()
                 .map(|port| text(port, "/appProtocol"))
                 .collect();
-            // Ratings are taken over plain HTTP behind an Ingress, whatever gRPC is served over.
-            let raters = text(service, "/metadata/name") == "emend-ratings";
-            assert_eq!(said, [if raters { "http" } else { protocol }], "{components}");
+            // Behind an Ingress it is plain HTTP, whatever gRPC is served over.
+            let name = text(service, "/metadata/name");
+            let plain = ["emend-ratings", "emend-console", "emend-mcp"].contains(&&*name);
+            assert_eq!(
+                said,
+                [if plain { "http" } else { protocol }],
+                "{name} {components}"
+            );
         }
     }
 }
@@ -333,7 +351,13 @@ fn ports_of_services_name_their_protocol() {
 fn only_named_peers_may_connect() {
     let Some(objects) = render(
         "prod",
-        &["open-network", "rating-http", "pod-monitor", "autoscaling"],
+        &[
+            "console",
+            "open-network",
+            "rating-http",
+            "pod-monitor",
+            "autoscaling",
+        ],
     ) else {
         return;
     };

@@ -100,10 +100,21 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
 
 /// The answer to a request over HTTP/1.1, with more headers, each of which ends its line.
 pub(crate) async fn ask(address: SocketAddr, request: &str, headers: &str, body: &str) -> io::Result<String> {
+    ask_as(address, request, &address.to_string(), headers, body).await
+}
+
+/// The same under this host name.
+pub(crate) async fn ask_as(
+    address: SocketAddr,
+    request: &str,
+    host: &str,
+    headers: &str,
+    body: &str,
+) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let length = body.len();
     let request = format!(
-        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+        "{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
@@ -208,6 +219,8 @@ async fn the_one_pod_of_dev_runs_and_keeps_its_data_on_its_volume() {
             .says("that it is ready", |line| {
                 let (feedback, learning) = line
                     .strip_prefix("emend: ready feedback=")?
+                    .split(" console=")
+                    .next()?
                     .split_once(" learning=")?;
                 Some((
                     feedback.parse::<SocketAddr>().ok()?,

@@ -8,6 +8,7 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::atomic::{AtomicU8, Ordering},
 };
 
 use emend_base::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued, date_time_ymd};
@@ -21,6 +22,9 @@ use crate::{
     raters::{BINDING, bound_to},
     running::{Addresses, address_of, ends_well, get, is_true, probe, secrets},
 };
+
+/// As many addresses has each network of pods.
+const PODS: u8 = 16;
 
 /// The years in which the certificates begin and end to be valid.
 const FROM: i32 = 2025;
@@ -48,12 +52,15 @@ pub(super) fn patches_in(page: &'static str, word: &str) -> &'static str {
 pub(super) struct Network(BTreeMap<String, Ipv4Addr>);
 
 impl Network {
-    /// An address for each pod, which no other run of these tests is likely to use.
+    /// An address for each pod, which no other test uses, and no other run of these tests is likely to.
     pub(super) fn of(workloads: &[Workload]) -> Self {
+        static NETWORKS: AtomicU8 = AtomicU8::new(0);
         let [_, _, high, low] = std::process::id().to_be_bytes();
+        let first = NETWORKS.fetch_add(1, Ordering::Relaxed) * PODS + 1;
+        assert!(workloads.len() < usize::from(PODS));
         let address = |number: u8| Ipv4Addr::new(127, high | 0x80, low, number);
         let names = workloads.iter().map(|workload| workload.name.clone());
-        Self(names.zip((1..).map(address)).collect())
+        Self(names.zip((first..).map(address)).collect())
     }
 
     pub(super) fn at(&self, workload: &Workload) -> Addresses {

@@ -2,13 +2,19 @@
 //! learning-svc is down and ends when it is back; every query of the dashboard, the rules and the documents is
 //! answered; every metric in the reference exists.
 
-use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use emend_proto::learning::v1::{ApplyTrustFileRequest, TrustFileFormat};
 use emend_tests::harness::{
     NAMESPACE, alias, answered,
     deployment::{Deployment, Program},
     node::Node,
+    process::Process,
     prometheus::Prometheus,
     says,
     tamper::age_outbox,
@@ -45,7 +51,10 @@ fn rules_at_once() -> String {
 
 /// A program's metrics address, according to its log.
 async fn metrics_of(program: &Program) -> SocketAddr {
-    let process = program.process.as_ref().expect("it runs");
+    metrics_at(program.process.as_ref().expect("it runs")).await
+}
+
+async fn metrics_at(process: &Process) -> SocketAddr {
     eventually("the log tells where metrics are", || async {
         let address = process.logged(|line| {
             let (_, told) = line.split_once("metrics and readiness are served over HTTP")?;
@@ -62,8 +71,73 @@ async fn metrics_of(program: &Program) -> SocketAddr {
 }
 
 async fn prometheus_of(program: &std::ffi::OsStr, pair: &Deployment) -> Prometheus {
-    let targets = [metrics_of(&pair.feedback).await, metrics_of(&pair.learning).await];
+    prometheus_with(program, pair, &[]).await
+}
+
+/// The same with others beside the pair.
+async fn prometheus_with(program: &std::ffi::OsStr, pair: &Deployment, others: &[&Process]) -> Prometheus {
+    let mut targets = vec![metrics_of(&pair.feedback).await, metrics_of(&pair.learning).await];
+    for other in others {
+        targets.push(metrics_at(other).await);
+    }
     Prometheus::start(program, &rules_at_once(), &targets).await
+}
+
+/// A console of its own beside the pair.
+async fn console_of(pair: &Deployment) -> Process {
+    let [feedback, learning] =
+        [&pair.feedback, &pair.learning].map(|program| program.front.address().to_string());
+    Process::start(
+        "emend",
+        [
+            "console",
+            "--feedback-addr",
+            &feedback,
+            "--learning-addr",
+            &learning,
+            "--console-addr",
+            "127.0.0.1:0",
+            "--metrics-addr",
+            "127.0.0.1:0",
+        ],
+    )
+    .await
+}
+
+/// What serves assistants over HTTP, beside the pair.
+async fn mcp_of(pair: &Deployment) -> Process {
+    let [feedback, learning] =
+        [&pair.feedback, &pair.learning].map(|program| program.front.address().to_string());
+    Process::start(
+        "emend",
+        [
+            "mcp",
+            "--http",
+            "127.0.0.1:0",
+            "--feedback-addr",
+            &feedback,
+            "--learning-addr",
+            &learning,
+            "--metrics-addr",
+            "127.0.0.1:0",
+        ],
+    )
+    .await
+}
+
+/// An edge beside the pair, with a sink in this directory.
+async fn edge_of(pair: &Deployment, directory: &Path) -> Process {
+    let learning = pair.learning.front.address();
+    let file = directory.join("synonyms.txt");
+    let settings = format!(
+        "listen = [\"127.0.0.1:0\"]\n[node]\nid = \"edge\"\n[node.connection]\naddresses = [\"{learning}\"]\n\
+         [[sink]]\nkind = \"file\"\nname = \"words\"\nnamespaces = [\"{NAMESPACE}\"]\nwhat = \"synonyms\"\npath = \"{}\"\n",
+        file.display()
+    );
+    let path = directory.join("edge.toml");
+    fs::write(&path, settings).expect("a file");
+    let config = format!("--config={}", path.display());
+    Process::start("emend", ["edge", &config, "--metrics-addr", "127.0.0.1:0"]).await
 }
 
 /// Waits until the alert fires in both severities, or in neither.
@@ -173,7 +247,11 @@ async fn every_query_is_answered_and_every_metric_is_there() {
         ..ApplyTrustFileRequest::default()
     };
     answered(pair.learning().evidence.apply_trust_file(trust_file).await);
-    let prometheus = prometheus_of(&program, &pair).await;
+    let console = console_of(&pair).await;
+    let directory = tempfile::tempdir().unwrap();
+    let edge = edge_of(&pair, directory.path()).await;
+    let mcp = mcp_of(&pair).await;
+    let prometheus = prometheus_with(&program, &pair, &[&console, &edge, &mcp]).await;
 
     let rows = text(REFERENCE);
     let rows = rows.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -16,7 +16,7 @@ use emend_tests::{
 use crate::story::{go_on, learn_a_little};
 
 /// Runs `emend admin new-epoch` on a database; answers with (the old epoch, the new one).
-async fn new_epoch(arguments: &[&str]) -> (String, String) {
+pub(crate) async fn new_epoch(arguments: &[&str]) -> (String, String) {
     let mut all = vec!["admin", "new-epoch", "--json"];
     all.extend_from_slice(arguments);
     let ran = emend(&all).await;
@@ -26,7 +26,8 @@ async fn new_epoch(arguments: &[&str]) -> (String, String) {
     (epoch("oldEpoch"), epoch("epoch"))
 }
 
-fn copy_files(from: &Path, to: &Path) {
+/// Copies the databases of both services, which have ended.
+pub(crate) fn copy_files(from: &Path, to: &Path) {
     for file in ["feedback.db", "learning.db"] {
         std::fs::copy(from.join(file), to.join(file)).unwrap();
     }

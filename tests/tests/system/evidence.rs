@@ -131,7 +131,7 @@ both_databases! {
         assert_eq!(sample.predicted_confidence, Some(0.9));
         assert!(found.iter().all(|sample| !sample.is_test), "0 of 100 are test samples");
 
-        let request = ExportMaterialsRequest { namespace: NAMESPACE.into(), task_id: "t1".into() };
+        let request = ExportMaterialsRequest { namespace: NAMESPACE.into(), task_id: "t1".into(), both_readings: true };
         let mut stream = answered(learning.evidence.clone().export_materials(request).await);
         let mut lines = [0; 4];
         while let Some(message) = stream.message().await.unwrap() {
@@ -142,12 +142,14 @@ both_databases! {
                     lines[2] += 1;
                     let confidence = claim.confidence.unwrap();
                     assert_eq!((confidence.alpha, confidence.beta), (1.9, 2.0), "a person is sure");
+                    assert_eq!(claim.count_all, Some(confidence));
+                    assert_eq!(claim.one_per_source.unwrap().evidence_count, 3);
                 }
                 Line::Edge(_) => lines[3] += 1,
             }
         }
         assert_eq!(lines, [3, 3, 1, 3]);
-        let request = ExportMaterialsRequest { namespace: NAMESPACE.into(), task_id: "t9".into() };
+        let request = ExportMaterialsRequest { namespace: NAMESPACE.into(), task_id: "t9".into(), ..Default::default() };
         let refusal = refused(learning.evidence.clone().export_materials(request).await);
         assert_eq!(refusal.code, Code::NotFound);
 

@@ -33,6 +33,8 @@ const NODE: &str = "example";
 struct Example {
     program: OsString,
     arguments: Vec<OsString>,
+    /// Where Python finds the package `emend`.
+    packages: Option<PathBuf>,
     /// Whether its copy on disk is JSON, which the story can damage, and it reports what it has saved.
     plain: bool,
 }
@@ -104,6 +106,9 @@ impl Example {
 
     fn start_at(&self, feedback: SocketAddr, learning: SocketAddr, state: &Path, more: &[&str]) -> Dialogue {
         let mut command = Command::new(&self.program);
+        if let Some(packages) = &self.packages {
+            command.env("PYTHONPATH", packages);
+        }
         command
             .args(&self.arguments)
             .args(["--node", NODE, "--bookmark-seconds", "1", "--state"])
@@ -309,6 +314,7 @@ async fn the_verb_node_in_rust_takes_part() {
     let example = Example {
         program: binary("verb-node").await.into(),
         arguments: Vec::new(),
+        packages: None,
         plain: false,
     };
     example.takes_part().await;
@@ -320,74 +326,41 @@ async fn the_search_node_in_python_takes_part() {
     let Some(python) = tool("EMEND_TEST_PYTHON") else {
         return;
     };
-    let directory = python_code(&python).await;
+    let packages = python_package();
     let example = Example {
         program: python,
-        arguments: vec![directory.path().join("search_node.py").into()],
-        plain: true,
+        arguments: vec![root().join("examples/python/search_node.py").into()],
+        packages: Some(packages.path().to_owned()),
+        plain: false,
     };
     example.takes_part().await;
     example.keeps_its_state_when_another_installation_answers().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn python_matches_the_vectors_for_normalisation_and_digests() {
-    let Some(python) = tool("EMEND_TEST_PYTHON") else {
-        return;
-    };
-    let directory = python_code(&python).await;
-    let mut command = Command::new(&python);
-    command
-        .arg("-c")
-        .arg(PYTHON_VECTORS)
-        .current_dir(directory.path());
-    make("vectors", command).await;
-}
-
-/// The vectors of emend-core, in `normalize.rs` and `digest.rs`.
-const PYTHON_VECTORS: &str = r#"
-from emend.common.v1.resource_pb2 import Resource, ResourceKey
-import search_node, xxhash
-for raw, key in [
-    ("  Set up a CSA ", "set up a csa"), ("\uff33\uff45\uff54\u3000up a \uff23\uff33\uff21", "set up a csa"),
-    ("Stra\u00dfe", "strasse"), ("\u03a3\u038a\u03a3\u03a5\u03a6\u039f\u03a3", "\u03c3\u03af\u03c3\u03c5\u03c6\u03bf\u03c3"),
-    ("\ufb01le", "file"), ("e\u0301", "\u00e9"), ("\u0130", "i\u0307"), ("\uff76\uff9e", "\u30ac"), ("\u2460\u2461", "12"),
-    ("soft\u00adhyphen", "softhyphen"), ("a\u200bb", "ab"), ("tab\tand\u3000wide\u00a0spaces\n", "tab and wide spaces"),
-]:
-    assert search_node.normalise(raw) == key, (raw, search_node.normalise(raw))
-checksum = xxhash.xxh3_64_intdigest(b"value")
-one = Resource(
-    key=ResourceKey(namespace="fund-admin", kind=1, key="set up a csa"), revision=7, value_checksum=checksum)
-other = Resource(
-    key=ResourceKey(namespace="fund-admin", kind=3, key="set up a csa", qualifier="create_csa", user_id="jane"),
-    revision=8, value_checksum=checksum)
-total = search_node.item_hash(one)
-assert f"{total:032x}" == "141cf1f90773e4ceec49afa4e2cb1a94", f"{total:032x}"
-total = (total + search_node.item_hash(other)) % 2**128
-assert f"{total:032x}" == "b6d065ffa54cb96b595590768d4bf64b", f"{total:032x}"
-"#;
-
-async fn python_code(python: &OsString) -> TempDir {
+/// The package `emend` with its part in Rust, as the workspace's build has made it.
+pub(crate) fn python_package() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().display().to_string();
-    let mut command = Command::new(python);
-    command
-        .args(["-m", "grpc_tools.protoc", "--proto_path=proto"])
-        .args([format!("--python_out={out}"), format!("--grpc_python_out={out}")])
-        .current_dir(root());
-    for package in ["common", "feedback", "learning"] {
-        let package = format!("proto/emend/{package}/v1");
-        let files = fs::read_dir(root().join(&package)).unwrap();
-        command.args(files.map(|file| Path::new(&package).join(file.unwrap().file_name())));
+    let package = directory.path().join("emend");
+    for part in ["", "_generated"] {
+        fs::create_dir_all(package.join(part)).unwrap();
+        let sources = root().join("clients/python/python/emend").join(part);
+        for file in fs::read_dir(sources).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|name| name == "py") {
+                fs::copy(&path, package.join(part).join(path.file_name().expect("a file"))).unwrap();
+            }
+        }
     }
-    make("grpc_tools.protoc", command).await;
-    for program in ["search_node.py", "research_backend.py", "assistant_backend.py"] {
-        fs::copy(
-            root().join("examples/python").join(program),
-            directory.path().join(program),
+    let this = env::current_exe().expect("this test has a file");
+    // target/PROFILE/deps/system-…
+    let built = this.ancestors().nth(2).expect("tests are built into a directory");
+    let library = built.join("lib_emend.so");
+    fs::copy(&library, package.join("_emend.abi3.so")).unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}; `cargo build --workspace` builds it",
+            library.display()
         )
-        .unwrap();
-    }
+    });
     directory
 }
 
@@ -398,10 +371,12 @@ async fn the_research_backend_in_python_answers_as_corrected() {
     let Some(python) = tool("EMEND_TEST_PYTHON") else {
         return;
     };
-    let directory = python_code(&python).await;
+    let packages = python_package();
     let system = System::sqlite().await;
     let mut command = Command::new(python);
-    command.arg(directory.path().join("research_backend.py"));
+    command
+        .arg(root().join("examples/python/research_backend.py"))
+        .env("PYTHONPATH", packages.path());
     let feedback = system.feedback[0].front.address();
     let mut backend = Dialogue::start(command, feedback, system.learning[0].front.address());
 
@@ -440,11 +415,13 @@ async fn the_assistant_in_python_gets_better_by_ratings() {
     let Some(python) = tool("EMEND_TEST_PYTHON") else {
         return;
     };
-    let directory = python_code(&python).await;
+    let packages = python_package();
     let system = System::sqlite().await;
     let start = || {
         let mut command = Command::new(&python);
-        command.arg(directory.path().join("assistant_backend.py"));
+        command
+            .arg(root().join("examples/python/assistant_backend.py"))
+            .env("PYTHONPATH", packages.path());
         let feedback = system.feedback[0].front.address();
         Dialogue::start(command, feedback, system.learning[0].front.address())
     };
@@ -503,39 +480,23 @@ async fn the_assistant_in_python_gets_better_by_ratings() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_search_node_in_go_takes_part() {
-    let (Some(go), Some(buf)) = (tool("EMEND_TEST_GO"), tool("EMEND_TEST_BUF")) else {
+    let Some(go) = tool("EMEND_TEST_GO") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
-    for file in fs::read_dir(root().join("examples/go")).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), directory.path().join(file.file_name())).unwrap();
-    }
-    let beside = Path::new(&go).parent().map(PathBuf::from);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths(beside.into_iter().chain(env::split_paths(&path))).unwrap();
-    let mut command = Command::new(buf);
-    command
-        .args([
-            "generate",
-            "proto",
-            "--template",
-            "examples/go/buf.gen.yaml",
-            "--output",
-        ])
-        .arg(directory.path())
-        .env("PATH", &path)
-        .current_dir(root());
-    make("buf generate", command).await;
+    let program = directory.path().join("search-node");
     let mut command = Command::new(&go);
     command
-        .args(["build", "-o", "search-node", "."])
-        .current_dir(directory.path());
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .current_dir(root().join("examples/go"));
     make("go build", command).await;
     let example = Example {
-        program: directory.path().join("search-node").into(),
+        program: program.into(),
         arguments: Vec::new(),
-        plain: true,
+        packages: None,
+        plain: false,
     };
     example.takes_part().await;
     example.keeps_its_state_when_another_installation_answers().await;

@@ -11,7 +11,10 @@ use emend_proto::{
         Feedback, ListFeedbackRequest, RatedTarget, RatedValue, RedactFeedbackRequest, Settings,
         SubmitFeedbackRequest, UpdateSettingsRequest, Wait, settings_service_client::SettingsServiceClient,
     },
-    learning::v1::{ImportAs, ImportHeader, ImportMode, ImportRow, PutResourceRequest},
+    learning::v1::{
+        ExampleFormat, ExportExamplesRequest, ImportAs, ImportHeader, ImportMode, ImportRow,
+        PutResourceRequest,
+    },
 };
 use emend_tests::{
     both_databases,
@@ -110,6 +113,44 @@ both_databases! {
         node.until(3).await;
     }
 
+    async fn texts_of_256_kib_are_kept_whole_and_cut_in_the_example(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        let node = Node::start(system.learning[0].front.address(), "search-1").await;
+        let whole = "\"".repeat(256 << 10);
+        for number in 0..6 {
+            let mut rates = rates("ana", &format!("q-{number}"), "BAD");
+            if let Some(Form::Rating(rating)) = rates.correction.as_mut().unwrap().correction.as_mut() {
+                for text in [&mut rating.input_text, &mut rating.output_text, &mut rating.corrected_text] {
+                    text.clone_from(&whole);
+                }
+            }
+            let rated = feedback.learn(rates).await;
+            assert_eq!(state(&rated), (OutcomeState::Applied, ""));
+        }
+        node.until(learning.head().await).await;
+        let shown = set(&node);
+        assert_eq!(shown.bad.iter().map(|bad| bad.input.len()).collect::<Vec<_>>(), [2_000; 3]);
+        let page = answered(feedback.service.clone().list_feedback(feedback.list_request(NAMESPACE)).await);
+        assert_eq!(page.feedback.len(), 2, "as many as a message takes");
+        let Some(Form::Rating(rating)) = page.feedback[0].correction.clone().unwrap().correction else {
+            panic!("no rating")
+        };
+        assert_eq!(rating.input_text, whole);
+        let export = ExportExamplesRequest {
+            namespace: NAMESPACE.into(),
+            target: "INTERPRET".into(),
+            format: ExampleFormat::Preference.into(),
+            ..ExportExamplesRequest::default()
+        };
+        let mut lines = answered(learning.outputs.clone().export_examples(export).await);
+        let mut lengths = Vec::new();
+        while let Some(line) = lines.message().await.unwrap() {
+            lengths.push(line.line.len() >> 10);
+        }
+        // Each quotation mark is two characters in JSON.
+        assert_eq!(lengths, [3 * 512; 6]);
+    }
+
     async fn targets_of_an_applications_own_become_examples_like_all_others(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let node = Node::start(system.learning[0].front.address(), "search-1").await;
@@ -183,7 +224,7 @@ both_databases! {
         let mut wrong = rates("ana", "", "MAYBE");
         if let Some(Form::Rating(rating)) = wrong.correction.as_mut().unwrap().correction.as_mut() {
             rating.input_text.clear();
-            rating.corrected_text = "é".repeat(32_769);
+            rating.corrected_text = "é".repeat(131_073);
         }
         let wrong = refused(feedback.service.clone().submit_feedback(wrong).await);
         let expected = ["corrected_text", "input_text", "target_id", "value"];

@@ -1,18 +1,24 @@
 //! Databases that fail under load, and databases restored from a backup: nothing is lost or counted twice, and nodes
 //! end equal to what the database then holds.
 
+use std::time::Duration;
+
 use emend_client::SubscriberEvent;
 use emend_proto::learning::v1::SnapshotReason;
 use emend_tests::{
     harness::{
-        Dice, StreamEvent, Subscriber, System,
+        Dice, StreamEvent, Subscriber, System, eventually,
         load::Load,
         node::Node,
+        says,
         says::{alias_key, entity_value},
         system::Database,
+        verb,
     },
     replicated,
 };
+use tokio::time::Instant;
+use tonic::Code;
 
 const ROUNDS: usize = 10;
 
@@ -43,6 +49,37 @@ replicated! {
             subscriber.until(head).await;
             assert_eq!(*subscriber.held(), stored);
         }
+    }
+}
+
+replicated! {
+    async fn a_submission_fails_at_once_while_the_database_is_known_to_be_away(system: 1 x 1) {
+        let road = system.feedback[0].road.as_ref().unwrap();
+        let submit = async || {
+            let mut service = system.feedback().service;
+            let began = Instant::now();
+            let answer = service.submit_feedback(says("jane", verb("set up a csa", "create_csa"))).await;
+            (answer.map(drop), began.elapsed())
+        };
+        submit().await.0.expect("it is stored");
+        road.close();
+        // The first to come finds out.
+        eventually("it is known", async || match submit().await.0 {
+            Err(status) if status.code() == Code::Unavailable => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
+        let mut took = Vec::new();
+        for _ in 0..9 {
+            let (answer, elapsed) = submit().await;
+            assert_eq!(answer.expect_err("it is away").code(), Code::Unavailable);
+            took.push(elapsed);
+        }
+        took.sort_unstable();
+        // The machine may be busy with other tests: most are to be that fast.
+        assert!(took[4] < Duration::from_millis(500), "{took:?}");
+        system.database.reopen(road);
+        eventually("it is stored again", async || submit().await.0.map_err(|status| status.to_string())).await;
     }
 }
 

@@ -6,10 +6,13 @@ use emend_proto::learning::v1::{CandidateOrigin, CandidateStatus, ListCandidates
 use emend_tests::{
     both_databases,
     harness::{
-        NAMESPACE, System, eventually,
+        Database, NAMESPACE, System, eventually,
+        http::{ask, ask_with},
         process::{CommandOutput, emend},
+        start::Settings,
     },
 };
+use feedback_svc::RatingHttp;
 
 /// Runs `emend search queries` or another command against the first feedback-svc.
 async fn run(system: &System, arguments: &[&str]) -> CommandOutput {
@@ -194,4 +197,189 @@ both_databases! {
         let terms = run(system, &["search", "queries", "terms"]).await;
         assert!(terms.stdout.contains(r#""term":"bounce""#), "{terms:?}");
     }
+}
+
+/// Documents as `OpenSearch` UBI writes them: bulk lines, several of one query, browsing, events about nothing.
+const DOCUMENTS: [&str; 15] = [
+    r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#,
+    r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"2024-12-10T00:01:29.378Z"}"#,
+    r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.149+0000"}"#,
+    r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.148+0000"}"#,
+    r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":["a",7],"timestamp":"2025-01-24T09:22:18.2+0000"}"#,
+    r#"{"query_id":"two","user_query":"","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:19+0000"}"#,
+    "",
+    r#"{"index":{"_index":"ubi_events","_id":"6"}}"#,
+    r#"{"query_id":"two","action_name":"impression","event_attributes":{"object":{"object_id":"a"},"position":{"ordinal":1}}}"#,
+    r#"{"action_name":"click","query_id":"two","event_attributes":{"object":{"object_id":"7"},"rank":1},"timestamp":1737710540000}"#,
+    r#"{"action_name":"Click","query_id":"two","event_attributes":{"object":{"object_id":"7"},"rank":1},"timestamp":1737710541000}"#,
+    r#"{"action_name":"page_exit","query_id":"two"}"#,
+    r#"{"_index":"ubi_queries","_source":{"query_id":"found","user_query":"jaar","query_response_hit_ids":["x"]}}"#,
+    r#"{"action_name":"click","query_id":"found","object":{"object_id":"x"},"position":{"ordinal":1}}"#,
+    r#"{"query_id":"jumped","user_query":"two\nlines","query_response_hit_ids":["x"],"client_id":"c2"}"#,
+];
+
+async fn with_raters(database: Database) -> System {
+    let settings = Settings {
+        rating_http: RatingHttp {
+            bindings: vec![format!("127.0.0.1:0={NAMESPACE}/web").parse().unwrap()],
+            origins: vec!["https://shop.example".to_owned()],
+            ..RatingHttp::default()
+        },
+        ..Settings::default()
+    };
+    System::start(database, 1, 1, settings).await
+}
+
+/// What is known of all queries, without when it was recorded.
+async fn known(system: &System, count: usize) -> Vec<serde_json::Value> {
+    let listed = eventually("all are listed", || async {
+        let listed = listed(system, &[]).await;
+        if listed.len() == count {
+            Ok(listed)
+        } else {
+            Err(listed.join("\n"))
+        }
+    })
+    .await;
+    let mut known: Vec<serde_json::Value> = listed
+        .iter()
+        .map(|line| {
+            let mut query: serde_json::Value = serde_json::from_str(line).unwrap();
+            let fields = query.as_object_mut().unwrap();
+            fields.remove("recordedAt");
+            // A query that says no time has that of its recording.
+            if ["found", "jumped"].contains(&fields["queryId"].as_str().unwrap()) {
+                fields.remove("searchedAt");
+            }
+            for interaction in fields
+                .get_mut("interactions")
+                .into_iter()
+                .flat_map(|all| all.as_array_mut().unwrap())
+            {
+                let interaction = interaction.as_object_mut().unwrap();
+                if interaction["action"] != "click" || interaction["objectId"] != "7" {
+                    interaction.remove("actedAt");
+                }
+            }
+            query
+        })
+        .collect();
+    known.sort_by_key(|query| query["queryId"].to_string());
+    known
+}
+
+async fn documents_posted_live_equal_the_same_imported(databases: [Database; 2]) {
+    let [live, imported] = databases;
+    let (live, imported) = (with_raters(live).await, with_raters(imported).await);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ubi.ndjson");
+    std::fs::write(&file, DOCUMENTS.join("\n")).unwrap();
+    let path = file.display().to_string();
+    let counts = run(
+        &imported,
+        &["search", "queries", "import", "--format", "ubi", &path],
+    )
+    .await;
+    assert_eq!(counts.code, 0, "{counts:?}");
+    let address = live.feedback[0].rating_address();
+    let post = async |path: &str, body: &str| {
+        let answer = ask(address, "POST", path, body).await;
+        let body: serde_json::Value =
+            serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+        (answer.status, body)
+    };
+    let bulk = DOCUMENTS.join("\n");
+    for _ in 0..2 {
+        // Sent again, it changes nothing.
+        let (status, taken) = post("/v1/ubi", &bulk).await;
+        assert_eq!(
+            (status, &taken["errors"]),
+            (200, &serde_json::json!([])),
+            "{taken}"
+        );
+        let counts = counts.json();
+        for (ours, theirs) in [
+            ("queries", "queryCount"),
+            ("interactions", "interactionCount"),
+            ("browsing", "browsingCount"),
+            ("passed_over", "passedOverCount"),
+        ] {
+            assert_eq!(taken[ours], counts[theirs], "{ours} of {taken}");
+        }
+    }
+    let expected = known(&imported, 5).await;
+    assert_eq!(
+        expected[4]["interactions"].as_array().map(Vec::len),
+        Some(2),
+        "{expected:?}"
+    );
+    assert_eq!(known(&live, 5).await, expected);
+
+    // One by one, as a list, and under the names of the indexes.
+    let one =
+        r#"{"query_id":"single","user_query":"lamp","action_name":"search","query_response_hit_ids":["l"]}"#;
+    assert_eq!(post("/v1/ubi/queries", one).await.1["queries"], 1);
+    let events = r#"[{"query_id":"single","action_name":"click","object_id":"l"}, {"query_id":"single","object_id":"l"}]"#;
+    let (status, taken) = post("/v1/ubi/events", events).await;
+    assert_eq!((status, &taken["interactions"]), (200, &1.into()), "{taken}");
+    assert_eq!(
+        taken["errors"],
+        serde_json::json!([{"line": 2, "field": "action_name", "description": "is required"}])
+    );
+    let (status, refused) = post(
+        "/v1/ubi",
+        "{\"query_id\":\"q\",\"user_query\":\"a\",\"timestamp\":\"2999-01-01T00:00:00Z\"}\n{\n",
+    )
+    .await;
+    assert_eq!(status, 400);
+    let fields: Vec<_> = refused["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| (&error["line"], &error["field"]))
+        .collect();
+    assert_eq!(
+        fields,
+        [(&1.into(), &"timestamp".into()), (&2.into(), &"document".into())],
+        "{refused}"
+    );
+
+    // Pages of other sites may as they may rate.
+    for (origin, status) in [("https://shop.example", 200), ("https://elsewhere.example", 403)] {
+        let answer = ask_with(
+            address,
+            "POST",
+            "/v1/ubi",
+            &[("Host", "emend"), ("Origin", origin)],
+            one,
+        )
+        .await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(
+            answer
+                .head
+                .contains("access-control-allow-origin: https://shop.example"),
+            status == 200,
+            "{answer:?}"
+        );
+    }
+    live.stop().await;
+    imported.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_posted_live_equal_the_same_imported_on_sqlite() {
+    Box::pin(documents_posted_live_equal_the_same_imported([
+        Database::sqlite(),
+        Database::sqlite(),
+    ]))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_posted_live_equal_the_same_imported_on_postgresql() {
+    let (Some(one), Some(other)) = (Database::postgres().await, Database::postgres().await) else {
+        return;
+    };
+    Box::pin(documents_posted_live_equal_the_same_imported([one, other])).await;
 }

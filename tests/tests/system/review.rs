@@ -1,21 +1,25 @@
 //! What people decide: approving, editing, rejecting, reverting, and acting only on what they saw.
 
 use emend_proto::{
-    common::v1::{Cause, OutcomeState, ResourceKey},
+    common::v1::{Cause, OutcomeState, ResourceKey, ResourceKind},
     learning::v1::{
-        ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest,
-        CandidateOrigin, CandidateStatus, DeleteResourceRequest, GetPolicyRequest, GetResourceRequest,
-        Policy, PutResourceRequest, RejectCandidateRequest, UpdatePolicyRequest,
+        AcquireReviewLeaseRequest, ApproveCandidateRequest, BatchApproveCandidatesRequest,
+        BatchRejectCandidatesRequest, CandidateOrigin, CandidateStatus, CommentOnCandidateRequest,
+        DeleteResourceRequest, GetPolicyRequest, GetResourceRequest, Policy, PutResourceRequest,
+        RejectCandidateRequest, ReleaseReviewLeaseRequest, UpdatePolicyRequest, WatchQueueRequest,
+        watch_queue_response::Message,
     },
 };
 use emend_tests::{
     both_databases,
     harness::{
-        NAMESPACE, answered, refused,
+        NAMESPACE, alias, answered, refused,
         rpc::item_refusal,
         says,
         says::{alias_key, entity_value, maps_to, phrase_key, verb_value},
-        verb,
+        system::Service,
+        tamper::unreadable_queue_change,
+        verb, within,
     },
 };
 use tonic::Code;
@@ -86,6 +90,123 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let again = refused(learning.reject(&rejected, "again").await);
         assert_eq!(again.code, Code::FailedPrecondition);
+    }
+
+    async fn a_decision_is_undone_by_who_made_it(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
+        let waiting = learning.candidate_for(PHRASE, "create_csa").await;
+        let nothing = refused(learning.undo(&waiting).await);
+        assert_eq!(nothing.reason.as_deref(), Some("NOTHING_TO_UNDO"));
+        let (_, approved) = learning.approve(&waiting).await.unwrap();
+        let (undone, revision) = learning.undo(&waiting).await.unwrap();
+        assert_eq!((undone.status(), undone.contest_pinned), (waiting.status(), false));
+        assert_eq!(revision, approved + 1);
+        assert_eq!(learning.verb_for(PHRASE).await, "");
+        assert_eq!(learning.revisions().await[0].cause(), Cause::Undo);
+        let history = learning.candidate(&waiting.candidate_id).await.history;
+        assert_eq!(history.last().unwrap().cause(), Cause::Undo);
+    }
+
+    async fn an_open_candidate_shows_who_has_it_until_it_is_decided(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
+        let waiting = learning.candidate_for(PHRASE, "create_csa").await;
+        assert_eq!(waiting.lease, None);
+        let opens = async |person: &str| {
+            let request = AcquireReviewLeaseRequest {
+                namespace: NAMESPACE.into(),
+                candidate_id: waiting.candidate_id.clone(),
+                on_behalf_of: person.into(),
+            };
+            answered(learning.candidates.clone().acquire_review_lease(request).await)
+        };
+        let own = opens("ana").await;
+        assert!(own.acquired);
+        let other = opens("bob").await;
+        assert_eq!((&other.lease, other.acquired), (&own.lease, false));
+        assert_eq!(learning.candidate_for(PHRASE, "create_csa").await.lease, own.lease);
+        let shown = learning.candidate(&waiting.candidate_id).await.candidate.unwrap();
+        assert_eq!(shown.lease.unwrap().actor.unwrap().on_behalf_of, "ana");
+        learning.approve(&waiting).await.unwrap();
+        assert_eq!(learning.candidate_for(PHRASE, "create_csa").await.lease, None);
+
+        let released = ReleaseReviewLeaseRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: waiting.candidate_id.clone(),
+            on_behalf_of: "bob".into(),
+        };
+        assert!(opens("bob").await.acquired);
+        answered(learning.candidates.clone().release_review_lease(released).await);
+        assert!(opens("ana").await.acquired);
+    }
+
+    async fn who_watches_the_queue_is_told_what_changes_in_order(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        let request = WatchQueueRequest {
+            namespace: NAMESPACE.into(),
+            kinds: vec![ResourceKind::InvocationPhrase as i32],
+        };
+        let mut watch = answered(learning.candidates.clone().watch_queue(request).await);
+        let opened = within("it begins", watch.message()).await.unwrap().unwrap();
+        assert!(matches!(opened.message, Some(Message::Opened(_))), "{opened:?}");
+        feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
+        // What is of another kind is not told.
+        feedback.learn(says("jane", alias("JD", "job description"))).await;
+        let waiting = learning.candidate_for(PHRASE, "create_csa").await;
+        let (approved, revision) = learning.approve(&waiting).await.unwrap();
+        let comment = CommentOnCandidateRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: waiting.candidate_id.clone(),
+            comment: "as legal says".into(),
+            on_behalf_of: "ana".into(),
+        };
+        answered(learning.candidates.clone().comment_on_candidate(comment).await);
+        learning.reject(&approved, "that verb is retired").await.unwrap();
+        let mut told = Vec::new();
+        while told.len() < 3 {
+            let message = within("it is told", watch.message()).await.unwrap().unwrap();
+            match message.message {
+                Some(Message::Change(change)) => told.push(change),
+                Some(Message::KeepAlive(_)) => {}
+                other => panic!("nothing was left out: {other:?}"),
+            }
+        }
+        let expected = [
+            (CandidateStatus::Pending, CandidateStatus::Applied, revision),
+            // The comment, read once the candidate may have its next status already.
+            (told[1].status(), told[1].status(), 0),
+            (CandidateStatus::Applied, CandidateStatus::Rejected, revision + 1),
+        ];
+        for (told, (previous, status, revision)) in told.iter().zip(expected) {
+            assert_eq!(told.candidate_id, waiting.candidate_id);
+            assert_eq!((told.previous_status(), told.status(), told.revision), (previous, status, revision));
+        }
+        assert!(told[0].decided_by.is_some() && told[1].decided_by.is_none());
+        let details = learning.candidate(&waiting.candidate_id).await;
+        assert_eq!(details.comments[0].comment, "as legal says");
+    }
+
+    async fn who_watches_the_queue_is_told_that_a_change_was_left_out(system) {
+        let learning = system.learning();
+        let request = WatchQueueRequest {
+            namespace: NAMESPACE.into(),
+            ..WatchQueueRequest::default()
+        };
+        let mut watch = answered(learning.candidates.clone().watch_queue(request).await);
+        let mut next = async || within("it is told", watch.message()).await.unwrap().unwrap().message;
+        assert!(matches!(next().await, Some(Message::Opened(_))));
+        system.feedback().learn(says("jane", verb(PHRASE, "create_csa"))).await;
+        let waiting = learning.candidate_for(PHRASE, "create_csa").await;
+        let (applied, _) = learning.approve(&waiting).await.unwrap();
+        assert!(matches!(next().await, Some(Message::Change(_))));
+        unreadable_queue_change(&system.database.url(Service::Learning, None)).await;
+        let told = next().await;
+        assert!(matches!(told, Some(Message::Resync(_))), "{told:?}");
+        // The watch goes on.
+        learning.reject(&applied, "that verb is retired").await.unwrap();
+        let told = next().await;
+        assert!(matches!(told, Some(Message::Change(_))), "{told:?}");
     }
 
     async fn a_candidate_changed_since_it_was_read_is_not_decided(system) {

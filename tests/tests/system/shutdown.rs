@@ -145,7 +145,7 @@ async fn emend_up_keeps_its_data_over_a_restart_in_the_same_directory() {
         let learning = process
             .says("where learning-svc listens", |line| {
                 let (_, learning) = line.split_once(" learning=")?;
-                learning.trim().parse::<SocketAddr>().ok()
+                learning.split(' ').next()?.parse::<SocketAddr>().ok()
             })
             .await;
         let learning = Learning::at(learning);

@@ -76,6 +76,18 @@ fn every_value_is_heard(workspace: &Workspace, helm: &Path) -> Result<()> {
             "origins": "https://said.example", "trustedProxies": "192.0.2.0/24", "namespace": "said-ingress",
             "ingress": {"ingressClassName": "said-class"},
         },
+        "console": {
+            "enabled": true, "replicas": 78, "keySecret": "said-console-key", "tlsSecret": "said-console-tls",
+            "host": "console.said.example", "namespace": "said-console-ingress", "env": [{"name": "SAID_CONSOLE", "value": "x"}],
+            "resources": {"limits": {"memory": "733Mi"}}, "pod": {"priorityClassName": "said-console-class"},
+            "ingress": {"ingressClassName": "said-console-ingress-class"},
+        },
+        "mcp": {
+            "enabled": true, "replicas": 79, "keySecret": "said-mcp-key", "tlsSecret": "said-mcp-tls",
+            "host": "mcp.said.example", "namespace": "said-mcp-ingress", "env": [{"name": "SAID_MCP", "value": "x"}],
+            "resources": {"limits": {"memory": "744Mi"}}, "pod": {"priorityClassName": "said-mcp-class"},
+            "ingress": {"ingressClassName": "said-mcp-ingress-class"},
+        },
         "backup": {
             "enabled": true, "secret": "said-backup", "keep": "73", "image": "said.example/postgres:17", "schedule": "1 2 3 4 5",
             "storage": "74Gi", "volume": {"storageClassName": "said-storage"},

@@ -28,7 +28,7 @@ const REGISTRY: &str = "registry.example/emend/";
 
 /// The components that can be chosen, what the chart calls the choice, and how its templates ask for it. `tls` is first: where it
 /// is not chosen, `open-network` is.
-const COMPONENTS: [(&str, &str, &str); 7] = [
+const COMPONENTS: [(&str, &str, &str); 9] = [
     ("tls", "access", "(eq .Values.access \"tls\")"),
     ("pod-monitor", "podMonitor", ".Values.podMonitor.enabled"),
     ("traces", "traces", ".Values.traces.enabled"),
@@ -36,14 +36,27 @@ const COMPONENTS: [(&str, &str, &str); 7] = [
     ("first-start", "firstStart", ".Values.firstStart.enabled"),
     ("rating-http", "ratingHttp", ".Values.ratingHttp.enabled"),
     ("backup-postgresql", "backup", ".Values.backup.enabled"),
+    ("console", "console", ".Values.console.enabled"),
+    ("mcp", "mcp", ".Values.mcp.enabled"),
 ];
 
-/// Components that the chart does not have: in place of `tls` where that is not chosen, of `dev`, and in place of `tls` for callers
-/// with tokens.
-const LEFT_OUT: [&str; 4] = ["open-network", "backup", "tls-dev", "workload-identity"];
+/// The components that have to be listed before the one that says who may call.
+const BEFORE_ACCESS: [&str; 2] = ["console", "mcp"];
 
-/// Scalars of the manifests that are values of the chart: how their paths end, what they are, the expression for them.
-const SETTINGS: [(&str, &str, &str); 24] = [
+/// Components that the chart does not have: in place of `tls` where that is not chosen, of `dev`, in place of `tls` for callers
+/// with tokens, beside `tls` alone, and in the pods of others.
+const LEFT_OUT: [&str; 6] = [
+    "open-network",
+    "backup",
+    "tls-dev",
+    "workload-identity",
+    "edge",
+    "edge-sidecar",
+];
+
+/// Scalars of the manifests that are values of the chart: how their paths end, or begin and end with a star between; what they are; the
+/// expression for them. The first that fits counts.
+const SETTINGS: [(&str, &str, &str); 38] = [
     ("/metadata/namespace", "emend", ".Release.Namespace"),
     (
         "Deployment/emend-feedback/spec/replicas",
@@ -89,6 +102,44 @@ const SETTINGS: [(&str, &str, &str); 24] = [
         ".Values.ratingHttp.trustedProxies",
     ),
     (
+        "Deployment/emend-console/spec/replicas",
+        "",
+        ".Values.console.replicas",
+    ),
+    (
+        "/secret/secretName",
+        "emend-console-key",
+        ".Values.console.keySecret",
+    ),
+    ("/secretName", "emend-console-tls", ".Values.console.tlsSecret"),
+    ("/hosts/emend.example", "", ".Values.console.host"),
+    ("/host", "emend.example", ".Values.console.host"),
+    (
+        "/env/EMEND_CONSOLE_PUBLIC_URL/value",
+        "",
+        "printf \"https://%s\" .Values.console.host",
+    ),
+    (
+        "NetworkPolicy/emend-console-browsers/*/kubernetes.io/metadata.name",
+        "ingress",
+        ".Values.console.namespace",
+    ),
+    ("Deployment/emend-mcp/spec/replicas", "", ".Values.mcp.replicas"),
+    ("/secret/secretName", "emend-mcp-key", ".Values.mcp.keySecret"),
+    ("/secretName", "emend-mcp-tls", ".Values.mcp.tlsSecret"),
+    ("/hosts/mcp.emend.example", "", ".Values.mcp.host"),
+    ("/host", "mcp.emend.example", ".Values.mcp.host"),
+    (
+        "/env/EMEND_MCP_PUBLIC_URL/value",
+        "",
+        "printf \"https://%s\" .Values.mcp.host",
+    ),
+    (
+        "NetworkPolicy/emend-mcp-assistants/*/kubernetes.io/metadata.name",
+        "ingress",
+        ".Values.mcp.namespace",
+    ),
+    (
         "/kubernetes.io/metadata.name",
         "ingress",
         ".Values.ratingHttp.namespace",
@@ -111,7 +162,7 @@ const SETTINGS: [(&str, &str, &str); 24] = [
 ];
 
 /// Where values replace, or add to, more than a scalar.
-const OPENINGS: [Opening; 11] = [
+const OPENINGS: [Opening; 19] = [
     opening(
         "Deployment/emend-feedback/",
         "/containers/emend/resources",
@@ -173,6 +224,54 @@ const OPENINGS: [Opening; 11] = [
         ".Values.ratingHttp.ingress",
         false,
     ),
+    opening(
+        "Deployment/emend-console/",
+        "/containers/emend/resources",
+        ".Values.console.resources",
+        true,
+    ),
+    opening(
+        "Deployment/emend-console/",
+        "/containers/emend/env",
+        ".Values.console.env",
+        false,
+    ),
+    opening(
+        "Deployment/emend-console/",
+        "/template/spec",
+        ".Values.console.pod",
+        false,
+    ),
+    opening(
+        "Ingress/emend-console/",
+        "emend-console/spec",
+        ".Values.console.ingress",
+        false,
+    ),
+    opening(
+        "Deployment/emend-mcp/",
+        "/containers/emend/resources",
+        ".Values.mcp.resources",
+        true,
+    ),
+    opening(
+        "Deployment/emend-mcp/",
+        "/containers/emend/env",
+        ".Values.mcp.env",
+        false,
+    ),
+    opening(
+        "Deployment/emend-mcp/",
+        "/template/spec",
+        ".Values.mcp.pod",
+        false,
+    ),
+    opening(
+        "Ingress/emend-mcp/",
+        "emend-mcp/spec",
+        ".Values.mcp.ingress",
+        false,
+    ),
 ];
 
 const fn opening(begins: &'static str, ends: &'static str, value: &'static str, replaces: bool) -> Opening {
@@ -232,6 +331,7 @@ fn components_of(choice: Choice) -> Vec<&'static str> {
         rest.filter(|(component, _)| chosen(*component))
             .map(|(_, (name, ..))| *name),
     );
+    components.sort_by_key(|name| !BEFORE_ACCESS.contains(name));
     components
 }
 

@@ -9,7 +9,7 @@ use super::merge::{Condition, Node, Place};
 
 /// A scalar that is a value of the chart.
 pub(crate) struct Setting {
-    /// How the paths of these places end.
+    /// How the paths of these places end, or begin and end with a star between.
     pub(crate) at: String,
     /// What the manifests have there; empty: whatever it is.
     pub(crate) is: String,
@@ -203,7 +203,9 @@ impl<'a> Writer<'a> {
     fn scalar(&mut self, path: &str, value: &Value, indent: usize) -> String {
         let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         for (index, setting) in self.settings.iter().enumerate() {
-            if path.ends_with(&setting.at) && (setting.is.is_empty() || said == setting.is) {
+            let (begins, ends) = setting.at.split_once('*').unwrap_or(("", &setting.at));
+            let is_here = path.starts_with(begins) && path.ends_with(ends);
+            if is_here && (setting.is.is_empty() || said == setting.is) {
                 self.used.0.insert(index);
                 let kind = if value.is_string() { "quote" } else { "int" };
                 return format!("{{{{ {} | {kind} }}}}", setting.becomes);

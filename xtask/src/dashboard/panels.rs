@@ -356,6 +356,10 @@ pub(super) const ROWS: &[Row] = &[
             },
         ],
     },
+    super::console::ROW,
+    super::edge::ROW,
+    super::edge::SINKS,
+    super::mcp::ROW,
     super::processes::DATABASE,
     super::processes::PROCESSES,
 ];

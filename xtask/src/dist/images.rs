@@ -171,7 +171,7 @@ mod tests {
     fn made(sources: &Sources) -> Made {
         let program = process::find_program("true").expect("coreutils");
         let build = Build {
-            profile: "release".to_owned(),
+            profile: "dist".to_owned(),
             host: "x86_64-unknown-linux-gnu".to_owned(),
             rustc: "1.95.0".to_owned(),
             builder: "https://ci.example".to_owned(),

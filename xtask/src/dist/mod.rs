@@ -1,15 +1,17 @@
-//! `cargo xtask dist`: the release artefacts in target/dist: an archive of the three programs, an image of each, their
-//! bills of materials and provenance, and checksums of all. Reproducible: equal sources, tools and paths give equal files.
+//! `cargo xtask dist`: the release artefacts in target/packages: an archive of the three programs, an image of each, the packages
+//! for Node and Python, their bills of materials and provenance, and checksums of all. Reproducible: equal sources, tools and paths give equal files.
 
 mod images;
 mod layers;
 mod layout;
+mod npm;
 mod provenance;
 mod runtime;
 mod sbom;
 mod sources;
 mod stage;
 mod tried;
+mod wheel;
 
 use std::{
     fs,
@@ -19,7 +21,12 @@ use std::{
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use self::{images::Images, provenance::Build, sources::Sources, tried::Promises};
+use self::{
+    images::Images,
+    provenance::Build,
+    sources::Sources,
+    tried::{Promises, console_is_served},
+};
 use crate::process::{self, Workspace};
 
 /// The programs and the packages they come from.
@@ -36,7 +43,7 @@ const SUMS: &str = "SHA256SUMS";
 #[derive(Args)]
 pub(crate) struct Release {
     /// The profile to build with; `dev` for trying out the packing.
-    #[arg(long, default_value = "release")]
+    #[arg(long, default_value = "dist")]
     profile: String,
     /// Where these sources are published, for the images' labels and provenance.
     #[arg(long, value_name = "URL")]
@@ -53,7 +60,7 @@ pub(crate) fn dist(workspace: &Workspace, release: Release, may_install: bool) -
     let host = told(&compiler, "host")?;
     let name = format!("emend-{}-{host}", sources.version);
     let directory = build(workspace, &release.profile)?;
-    let dist = workspace.target("dist");
+    let dist = workspace.target("packages");
     if dist.exists() {
         fs::remove_dir_all(&dist)?;
     }
@@ -88,6 +95,8 @@ pub(crate) fn dist(workspace: &Workspace, release: Release, may_install: bool) -
             may_install,
         )?;
     }
+    npm::pack(workspace, &dist, &release.profile, &sources, may_install)?;
+    wheel::pack(workspace, &dist, &release.profile, &sources, may_install)?;
     let build = Build {
         profile: release.profile,
         host,
@@ -134,12 +143,19 @@ fn make_images(
     Ok(())
 }
 
+/// The packages whose programs read vectors in what is shipped, though not where somebody tries them out.
+const FEATURES: [&str; 2] = ["emend-cli", "learning-svc"];
+
 /// Builds the programs; returns their directory.
 fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
     let mut command = workspace.cargo(["build", "--locked", "--bins", "--profile", profile]);
     for (_, directory) in PROGRAMS {
         let package = Path::new(directory).file_name().unwrap_or_default();
         command.arg("--package").arg(package);
+        let package = package.to_string_lossy();
+        if FEATURES.contains(&&*package) {
+            command.arg(format!("--features={package}/near-vectors"));
+        }
     }
     process::run(&mut command)?;
     // cargo's one profile whose directory has another name.
@@ -212,6 +228,7 @@ fn try_out(workspace: &Workspace, dist: &Path, name: &str, version: &str) -> Res
         promises.are_kept_by(workspace, &scratch.join(name).join(program), &scratch)?;
         sbom::is_whole(workspace, dist, program, package)?;
     }
+    console_is_served(workspace, &scratch.join(name).join("emend"), &scratch)?;
     for file in files(dist)?.iter().filter(|file| file.ends_with(images::SUFFIX)) {
         promises.are_kept_in(workspace, &dist.join(file), &scratch)?;
     }

@@ -11,7 +11,10 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::PROGRAMS;
-use crate::process::{self, Workspace};
+use crate::{
+    dependencies::read_toml,
+    process::{self, Workspace},
+};
 
 const CYCLONEDX_VERSION: &str = "0.5.9";
 
@@ -111,8 +114,10 @@ type Crate = (String, String);
 /// they have when all programs are built together.
 fn made_of(workspace: &Workspace, package: &str) -> Result<BTreeSet<Crate>> {
     let name_of = |directory: &str| {
-        let name = Path::new(directory).file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+        let manifest = read_toml(workspace, &format!("{directory}/Cargo.toml"))?;
+        let name = manifest.get("package").and_then(|package| package.get("name"));
+        let name = name.and_then(|name| name.as_str()).map(str::to_owned);
+        name.with_context(|| format!("{directory}/Cargo.toml names no package"))
     };
     let mut tree = workspace.cargo([
         "tree",
@@ -121,11 +126,18 @@ fn made_of(workspace: &Workspace, package: &str) -> Result<BTreeSet<Crate>> {
         "--prefix=depth",
         "--format= {p}",
     ]);
-    for (_, directory) in PROGRAMS {
-        tree.args(["--package", &name_of(directory)]);
+    let programs = PROGRAMS.map(|(_, directory)| directory);
+    // What is no program is built by itself.
+    let built: &[&str] = if programs.contains(&package) {
+        &programs
+    } else {
+        &[package]
+    };
+    for directory in built {
+        tree.args(["--package", &name_of(directory)?]);
     }
     let parts = parts(&process::output(&mut tree)?);
-    let package = name_of(package);
+    let package = name_of(package)?;
     let root = parts.keys().find(|(name, _)| *name == package);
     let root = root.with_context(|| format!("cargo tree has no {package}"))?;
     let (mut found, mut left) = (BTreeSet::new(), vec![root]);

@@ -232,7 +232,10 @@ mod tests {
         assert_eq!(config["Volumes"], json!({"/var/lib/emend": {}}));
         assert_eq!(
             config["ExposedPorts"],
-            json!({"7401/tcp": {}, "7402/tcp": {}, "7403/tcp": {}})
+            json!({
+                "7400/tcp": {}, "7401/tcp": {}, "7402/tcp": {}, "7403/tcp": {}, "7420/tcp": {}, "7421/tcp": {},
+                "7430/tcp": {},
+            })
         );
         assert_eq!(config["Env"][2], "EMEND_DATA_DIR=/var/lib/emend");
         assert_eq!(

@@ -4,9 +4,10 @@
 use std::{
     ffi::OsString,
     fs,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,6 +19,54 @@ use crate::process::{self, Workspace};
 const PATIENCE: &str = "60";
 /// Makes the namespaces in which an image is tried.
 const UNSHARE: [&str; 4] = ["unshare", "--map-root-user", "--mount", "--net"];
+
+/// What serves a console, and what is said before its address.
+const CONSOLES: [(&[&str], &str); 2] = [
+    (
+        &[
+            "up",
+            "--ephemeral",
+            "--feedback-addr=127.0.0.1:0",
+            "--learning-addr=127.0.0.1:0",
+            "--console-addr=127.0.0.1:0",
+        ],
+        " console=http://",
+    ),
+    (
+        &["demo", "--console", "--console-addr=127.0.0.1:0"],
+        "The console is at http://",
+    ),
+];
+
+/// Ends a program that would go on, when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // `timeout` hands its own signal on to what it runs; a kill it could not.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// The answer to a GET.
+fn get(address: &str, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// A header of an answer.
+fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let mut headers = answer.lines().filter_map(|line| line.split_once(": "));
+    let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.trim_end())
+}
 
 /// What the programs promise.
 pub(super) struct Promises {
@@ -47,12 +96,7 @@ impl Promises {
 
     /// Tries an unpacked program; it runs in `scratch`.
     pub(super) fn are_kept_by(&self, workspace: &Workspace, program: &Path, scratch: &Path) -> Result<()> {
-        self.kept(&Program {
-            workspace,
-            name: file_name(program),
-            words: vec![program.into()],
-            directory: scratch,
-        })
+        self.kept(&Program::unpacked(workspace, program, scratch))
     }
 
     /// Tries the program of an image. Where namespaces are not allowed it cannot be tried, which is said.
@@ -92,6 +136,11 @@ impl Promises {
             "{name} --help says {help:?}"
         );
         if name == "emend" {
+            let help = process::output(&mut program.asked(&["console", "--help"]))?;
+            ensure!(
+                help.contains("Usage: emend console "),
+                "{name} console --help says {help:?}"
+            );
             let listed = program.tools()?;
             ensure!(
                 listed == self.tools,
@@ -109,13 +158,62 @@ impl Promises {
     }
 }
 
-impl Program<'_> {
+/// Has an unpacked `emend` serve its console, which it does on loopback alone.
+pub(super) fn console_is_served(workspace: &Workspace, program: &Path, scratch: &Path) -> Result<()> {
+    Program::unpacked(workspace, program, scratch).serves_its_console()
+}
+
+impl<'a> Program<'a> {
+    /// One that runs in `scratch`.
+    fn unpacked(workspace: &'a Workspace, program: &Path, scratch: &'a Path) -> Self {
+        Self {
+            workspace,
+            name: file_name(program),
+            words: vec![program.into()],
+            directory: scratch,
+        }
+    }
     /// The program with these arguments, which is ended if it takes too long.
     fn asked(&self, arguments: &[&str]) -> Command {
         let mut command = self.workspace.command("timeout");
         command.arg(PATIENCE).args(&self.words).args(arguments);
         command.current_dir(self.directory).env_clear();
         command
+    }
+
+    /// Starts both services and the demonstration with the console, and asks for a page of each and for what is embedded.
+    fn serves_its_console(&self) -> Result<()> {
+        for (arguments, says) in CONSOLES {
+            let mut asked = self.asked(arguments);
+            let mut ended = Ended(asked.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
+            // Kept open: what it goes on to say must not end it.
+            let mut lines = BufReader::new(ended.0.stdout.take().context("its standard output")?).lines();
+            let mut address = None;
+            for line in lines.by_ref() {
+                if let Some((_, rest)) = line?.split_once(says) {
+                    address = rest.split(' ').next().map(ToOwned::to_owned);
+                    break;
+                }
+            }
+            let address = address.with_context(|| format!("emend {arguments:?} does not say {says:?}"))?;
+            let home = get(&address, "/")?;
+            let page = header(&home, "location").context("the console's home leads nowhere")?;
+            let page = get(&address, page)?;
+            ensure!(page.contains("</html>"), "emend {arguments:?} answers {page:?}");
+            let embedded: Vec<&str> = page
+                .split('"')
+                .filter(|text| text.starts_with("/assets/"))
+                .collect();
+            ensure!(
+                embedded.len() >= 4,
+                "emend {arguments:?} has the assets {embedded:?}"
+            );
+            for asset in embedded {
+                let answer = get(&address, asset)?;
+                ensure!(answer.starts_with("HTTP/1.1 200 "), "{asset}: {answer:?}");
+            }
+        }
+        Ok(())
     }
 
     /// The tools that `emend mcp` lists, sorted.
@@ -240,7 +338,8 @@ mod tests {
 
     #[test]
     fn a_program_that_lacks_what_it_promises_is_told_apart_from_one_that_has_it() {
-        const START: &str = "case \"$1\" in --version) echo \"${0##*/} 1.2.3\" ;; --help) echo \"Usage: ${0##*/} [OPTIONS]\" ;;";
+        const START: &str = "case \"$1\" in --version) echo \"${0##*/} 1.2.3\" ;; --help) echo \"Usage: ${0##*/} [OPTIONS]\" ;; \
+             console) echo \"Usage: emend console [OPTIONS]\" ;;";
         const MCP: &str = "mcp) read a; read b; read c; echo '{\"id\":1}'; \
                            echo '{\"id\":2,\"result\":{\"tools\":[{\"name\":\"b\"},{\"name\":\"a\"}]}}' ;; esac";
         let workspace = Workspace::locate();
@@ -269,6 +368,11 @@ mod tests {
                 "emend",
                 format!("{START} {}", MCP.replace("\"a\"", "\"z\"")),
                 "docs/mcp.md has",
+            ),
+            (
+                "emend",
+                format!("{} {MCP}", START.replace("emend console", "emend")),
+                "emend console --help",
             ),
             (
                 "learning-svc",

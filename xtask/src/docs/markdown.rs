@@ -37,9 +37,10 @@ pub(crate) fn pages(workspace: &Workspace) -> Result<Vec<Page>> {
         };
         for entry in entries {
             let path = entry?.path();
-            if path.is_dir() {
+            // What npm installs beside an example is others'.
+            if path.is_dir() && !path.ends_with("node_modules") {
                 directories.push(path);
-            } else {
+            } else if path.is_file() {
                 paths.push(path);
             }
         }

@@ -113,6 +113,7 @@ pub(super) fn evidence() -> Vec<Vec<u8>> {
             &learning::GetClaimRequest {
                 namespace: namespace(),
                 claim_id: "c1".into(),
+                both_readings: true,
             },
         ),
         of(
@@ -120,6 +121,7 @@ pub(super) fn evidence() -> Vec<Vec<u8>> {
             &learning::ExportMaterialsRequest {
                 namespace: namespace(),
                 task_id: task(),
+                both_readings: true,
             },
         ),
     ]

@@ -43,6 +43,8 @@ pub(in crate::seeds) fn feedback() -> Vec<Vec<u8>> {
             query_type: "SEMANTIC".into(),
             tag: "low_recall".into(),
             processed: Some(false),
+            counting: true,
+            query_text: "cards lost".into(),
         }),
         ..Default::default()
     };
@@ -175,6 +177,7 @@ fn queries() -> [Vec<u8>; 5] {
             11,
             &feedback::GetFeedbackStatsRequest {
                 top_query_count: 20,
+                worst_query_count: 5,
                 namespace: namespace(),
                 rated_from: Some(at(1_700_000_000)),
                 rated_before: Some(at(1_800_000_000)),

@@ -81,6 +81,7 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                     score: 0.7,
                 }],
                 min_revision: 1,
+                near: true,
             },
         ),
         of(
@@ -121,6 +122,7 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                 operation_id: ID.into(),
                 page_size: 10,
                 page_token: String::new(),
+                revision: 7,
             },
         ),
         of(
@@ -133,6 +135,17 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                 page_size: 10,
                 page_token: String::new(),
                 user_id: String::new(),
+                order: 2,
+                created_before: None,
+                created_after: None,
+                text: String::new(),
+                second_opinion: Some(learning::SecondOpinionFilter {
+                    asked: "tom".into(),
+                    asked_by: "ana".into(),
+                }),
+                decided_by: "tom".into(),
+                decided_after: Some(prost_types::Timestamp::default()),
+                needs_second_reviewer: true,
             },
         ),
         of(8, &approve),
@@ -225,6 +238,9 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                 page_size: 10,
                 page_token: String::new(),
                 seen_within: Some(minutes(60)),
+                state: learning::NodeState::Behind as i32,
+                zone: "eu-1".into(),
+                labels: vec!["tier=gold".into()],
             },
         ),
         of(
@@ -246,6 +262,47 @@ pub(in crate::seeds) fn learning() -> Vec<Vec<u8>> {
                 namespace: namespace(),
                 feedback_ids: vec![ID.into(), ID.into()],
                 installation_id: ID.into(),
+            },
+        ),
+        of(
+            41,
+            &learning::UndoDecisionRequest {
+                namespace: namespace(),
+                candidate_id: ID.into(),
+                etag: "7".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            42,
+            &learning::AcquireReviewLeaseRequest {
+                namespace: namespace(),
+                candidate_id: ID.into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            45,
+            &learning::AskSecondOpinionRequest {
+                namespace: namespace(),
+                candidate_id: ID.into(),
+                comment: "is that verb still in use?".into(),
+                asked: "tom".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            43,
+            &learning::WatchQueueRequest {
+                namespace: namespace(),
+                kinds: vec![1, 2],
+            },
+        ),
+        of(
+            44,
+            &learning::GetQueueStatsRequest {
+                namespace: namespace(),
+                days: 7,
             },
         ),
         of(

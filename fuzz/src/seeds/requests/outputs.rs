@@ -9,7 +9,7 @@ pub(super) fn profiles() -> Vec<Vec<u8>> {
     let user = || "jane".to_owned();
     vec![
         of(
-            29,
+            36,
             &learning::UpdateProfileRequest {
                 profile: Some(learning::Profile {
                     namespace: namespace(),
@@ -28,7 +28,7 @@ pub(super) fn profiles() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            30,
+            37,
             &learning::RecordActivityRequest {
                 namespace: namespace(),
                 user_id: user(),
@@ -45,7 +45,7 @@ pub(super) fn profiles() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            31,
+            38,
             &learning::GenerateSuggestionsRequest {
                 namespace: namespace(),
                 user_id: user(),
@@ -54,7 +54,7 @@ pub(super) fn profiles() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            32,
+            39,
             &learning::ListSuggestionsRequest {
                 namespace: namespace(),
                 user_id: user(),
@@ -64,13 +64,27 @@ pub(super) fn profiles() -> Vec<Vec<u8>> {
             },
         ),
         of(
-            33,
+            40,
             &learning::RejectSuggestionRequest {
                 namespace: namespace(),
                 user_id: user(),
                 candidate_id: ID.into(),
                 reason: "not me".into(),
                 etag: "3".into(),
+            },
+        ),
+        of(
+            46,
+            &learning::RankLearningsRequest {
+                namespace: namespace(),
+                user_id: user(),
+                learnings: [("docker-101", "Docker"), ("k8s-101", "Kubernetes")]
+                    .map(|(id, topic)| learning::Learning {
+                        id: id.into(),
+                        topics: vec![topic.into()],
+                        level: 2,
+                    })
+                    .into(),
             },
         ),
     ]
@@ -144,6 +158,14 @@ pub(super) fn outputs() -> Vec<Vec<u8>> {
                 target: target(),
                 format: 2,
                 label: String::new(),
+            },
+        ),
+        of(
+            45,
+            &learning::ListOutputStatsRequest {
+                namespace: namespace(),
+                page_size: 10,
+                page_token: String::new(),
             },
         ),
     ]

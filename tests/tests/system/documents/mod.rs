@@ -41,12 +41,21 @@ const TYPED: &[&str] = &[
     "docs/integration/research.md",
     "docs/integration/assistant.md",
     OUTPUTS,
+    EDGE,
+    MCP,
+    NEAR,
     SEARCH_NODE,
 ];
 /// The page of the example search node.
 const SEARCH_NODE: &str = "examples/search-node/README.md";
 /// The page about ratings, prompts and profiles.
 const OUTPUTS: &str = "docs/outputs.md";
+/// The page about look-ups over HTTP.
+const EDGE: &str = "docs/edge.md";
+/// The page about tools for assistants.
+const MCP: &str = "docs/mcp.md";
+/// The page about phrases that nobody corrected.
+const NEAR: &str = "docs/near.md";
 /// The page with a search node's dependencies.
 const GUIDE_IN_RUST: &str = "docs/integration/rust.md";
 /// The page whose commands a test of `emend` runs: services are started with the certificates that they make.
@@ -56,6 +65,8 @@ const CONFIGURATION: &str = "docs/configuration.md";
 /// The page of what takes a container engine or a cluster to run. The names in it are checked against the programs by
 /// the manifests' tests, and here against what exists.
 const DEPLOY: &str = "docs/deploy.md";
+/// The page about the console.
+pub(crate) const CONSOLE: &str = "docs/console.md";
 /// The page with files that say who may do what.
 const SECURITY: &str = "docs/security.md";
 /// The page with lines of the evidence graph and a trust file.
@@ -90,6 +101,45 @@ async fn feedback_on_ai_output_works_as_pasted() {
     reader.has_typed(UP).await;
     reader.reads(OUTPUTS).await;
     assert!(reader.ends().await > 5, "the page shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_edge_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&[EDGE]).await else {
+        return;
+    };
+    reader.reads(EDGE).await;
+    assert!(reader.ends().await > 3, "the page shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tools_for_assistants_work_as_pasted() {
+    let Some(mut reader) = Reader::of(&[MCP]).await else {
+        return;
+    };
+    reader.reads(MCP).await;
+    assert!(reader.ends().await > 2, "the page shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn near_answers_work_as_pasted() {
+    let Some(mut reader) = Reader::of(&[NEAR]).await else {
+        return;
+    };
+    reader.has_typed(UP).await;
+    reader.reads(NEAR).await;
+    assert!(reader.ends().await > 0, "the page shows what to type");
+}
+
+#[test]
+fn the_documented_edge_files_are_accepted() {
+    let page = blocks(&text(EDGE));
+    let files = page.iter().filter(|block| block.language == "toml");
+    for (place, file) in files.enumerate() {
+        let config = emend_edge::Config::parse(&file.text);
+        let config = config.unwrap_or_else(|error| panic!("{error}:\n{}", file.text));
+        assert!(place > 0 || config.listen.len() == 2);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -180,6 +230,7 @@ fn the_documented_access_file_is_accepted() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("auth.toml");
     let page = blocks(&text(SECURITY));
+    let rows = blocks(&text(DEPLOY));
     // The public key of RFC 8037, appendix A.2.
     let keys =
         r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
@@ -190,7 +241,8 @@ fn the_documented_access_file_is_accepted() {
         3,
         "by tokens, and by tokens that others issue, with keys of two kinds"
     );
-    for block in files {
+    let rows = rows.iter().filter(|block| block.language == "toml");
+    for block in files.into_iter().chain(rows) {
         fs::write(&file, &block.text).expect("a file");
         if let Err(problem) = Authenticator::load(&file) {
             panic!("{problem}:\n{}", block.text);
@@ -289,15 +341,27 @@ fn every_block_of_every_page_is_tested() {
                 // What tests of `emend` read: a trust file, and lines of the evidence graph; what those of manifests do.
                 "yaml" => page == DEPLOY || page == EVIDENCE || page == SECURITY,
                 // An assistant's configuration, which a test of `emend` starts.
-                "json" => page == "docs/mcp.md" || page == EVIDENCE || page == SEARCH_NODE,
+                "json" => page == MCP || page == EVIDENCE || page == SEARCH_NODE,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
                 "text" | "promql" => true,
+                // What an application writes, which the console's tests open in a browser.
+                "html" => page == CONSOLE,
                 // A documentation test of emend-client.
                 "rust,no_run" => page == "README.md",
                 // A settings file, given to a program below; dependencies, looked up below.
-                "toml" => [CONFIGURATION, SECURITY, "README.md", GUIDE_IN_RUST].contains(&page.as_str()),
+                // An assistant's configuration, which a test of `emend` starts.
+                "toml" => [
+                    CONFIGURATION,
+                    SECURITY,
+                    DEPLOY,
+                    "README.md",
+                    GUIDE_IN_RUST,
+                    EDGE,
+                    MCP,
+                ]
+                .contains(&page.as_str()),
                 // Taken from a program that is run.
-                "rust" | "python" | "go" => is_part,
+                "rust" | "python" | "go" | "js" | "ts" => is_part,
                 _ => false,
             };
             if !held {
@@ -306,6 +370,16 @@ fn every_block_of_every_page_is_tested() {
         }
     }
     assert!(unheld.is_empty(), "{}", unheld.join("\n"));
+}
+
+/// The only block of a page in this language.
+pub(crate) fn block(page: &str, language: &str) -> String {
+    let mut found = blocks(&text(page))
+        .into_iter()
+        .filter(|block| block.language == language);
+    let block = found.next().expect("the page has one");
+    assert!(found.next().is_none(), "{page} has one block of {language}");
+    block.text
 }
 
 /// Every page that users read.

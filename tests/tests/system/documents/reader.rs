@@ -24,14 +24,21 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::markdown::blocks;
-use crate::real_clients::tool;
+use crate::{examples::python_package, real_clients::tool};
 
 /// feedback-svc's address in the pages.
 const FEEDBACK: &str = "127.0.0.1:7401";
 /// learning-svc's address in the pages.
 const LEARNING: &str = "127.0.0.1:7402";
-/// Other addresses in the pages: of ratings over HTTP, and of the example search node.
-const OTHERS: [&str; 3] = ["127.0.0.1:7403", "127.0.0.1:7421", "127.0.0.1:7422"];
+/// Other addresses in the pages: of ratings over HTTP, of the edge, of the example search node, and of tools for assistants.
+const OTHERS: [&str; 6] = [
+    "127.0.0.1:7403",
+    "127.0.0.1:7420",
+    "127.0.0.1:7421",
+    "127.0.0.1:7422",
+    "127.0.0.1:7430",
+    "127.0.0.1:7431",
+];
 /// The database's URL in the pages.
 const DATABASE: &str = "postgres://emend@127.0.0.1/emend";
 /// The variable that holds it in the pages.
@@ -43,7 +50,8 @@ const READY: [&str; 2] = ["# emend: ready ", "# search-node: "];
 const REPLACES: &str = "# in place of the one that runs";
 const HOLDS: &str = "# holds the terminal";
 /// How the documents run programs that are not installed yet, and the equivalent here, where they are built already.
-const BUILD_AND_RUN: [(&str, &str); 3] = [
+const BUILD_AND_RUN: [(&str, &str); 4] = [
+    ("pip install ./clients/python", "python -c 'import emend'"),
     ("cargo run -p emend-cli -- ", "emend "),
     ("cargo run -p verb-node -- ", "verb-node "),
     (
@@ -54,14 +62,13 @@ const BUILD_AND_RUN: [(&str, &str); 3] = [
     ),
 ];
 /// The tools that pages need, each with a word that shows the need and the variable with its path.
-const TOOLS: [(&str, &str); 4] = [
+const TOOLS: [(&str, &str); 3] = [
     ("grpcurl ", "EMEND_TEST_GRPCURL"),
     ("python ", "EMEND_TEST_PYTHON"),
-    ("buf generate ", "EMEND_TEST_BUF"),
     ("go build ", "EMEND_TEST_GO"),
 ];
 /// The parts of a checkout that the pages name.
-const CHECKOUT: [&str; 2] = ["proto", "examples"];
+const CHECKOUT: [&str; 3] = ["proto", "examples", "clients"];
 /// The command that runs these tests.
 const THIS: &str = "cargo xtask test --all\n";
 
@@ -73,6 +80,8 @@ pub(super) struct Reader {
     learning: String,
     others: Vec<(&'static str, String)>,
     database: Option<Database>,
+    /// The package that pages install.
+    packages: Option<TempDir>,
     running: Vec<Process>,
     done: usize,
 }
@@ -115,6 +124,7 @@ impl Reader {
         for name in CHECKOUT {
             symlink(root().join(name), directory.path().join(name)).expect("a link");
         }
+        let packages = asks_for("pip install ./clients/python\n").then(python_package);
         let mut others = Vec::new();
         for address in OTHERS {
             others.push((address, format!("127.0.0.1:{}", free_port().await)));
@@ -126,6 +136,7 @@ impl Reader {
             feedback: format!("127.0.0.1:{}", free_port().await),
             learning: format!("127.0.0.1:{}", free_port().await),
             database,
+            packages,
             running: Vec::new(),
             done: 0,
         })
@@ -247,6 +258,9 @@ impl Reader {
             .env("PATH", &self.path)
             .env("EMEND_FEEDBACK_ADDR", &self.feedback)
             .env("EMEND_LEARNING_ADDR", &self.learning);
+        if let Some(packages) = &self.packages {
+            command.env("PYTHONPATH", packages.path());
+        }
         command
     }
 }

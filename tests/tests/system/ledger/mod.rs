@@ -24,7 +24,7 @@ use emend_tests::harness::{
     verb,
 };
 
-use self::searches::{reworded_in_vain, searches};
+use self::searches::{reworded_in_vain, searches, until_events_wait};
 use super::profiles::{accept, suggested};
 
 /// A bit of everything: learned by votes and by people, superseded, deleted, imported, user-scoped, retracted, pending,
@@ -40,6 +40,13 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         .learn(says("tom", phrase("set up a csa", "create_csa")))
         .await;
     feedback.learn(says("ann", alias("J. Smith", "person-17"))).await;
+    // Decisions that were undone: of what gathers votes beside an applied rival, and of what is applied.
+    let rival = learning.candidate_for("set up a csa", "create_csa").await;
+    learning.approve(&rival).await.unwrap();
+    learning.undo(&rival).await.unwrap();
+    let smith = learning.candidate_for("j. smith", "person-17").await;
+    learning.reject(&smith, "nobody").await.unwrap();
+    learning.undo(&smith).await.unwrap();
     let taken_back = feedback.learn(says("bob", alias("Jim", "person-18"))).await;
     feedback.retract(&taken_back).await;
     feedback
@@ -111,6 +118,8 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         feedback.learn(corrects_edge("ann", edge, label)).await;
     }
     feedback.learn(decides_claim("bob", "c2", "rejected")).await;
+    // The prompt that is rated: ratings from before it was current do not count for a better one.
+    learning.put(prompt_key(""), prompt_value("Summarise.")).await;
     // Ratings: one replaced by a newer one of the same output, one taken back, and others that are examples.
     for (output, value) in [("1", "GOOD"), ("2", "BAD"), ("1", "BAD"), ("3", "GOOD")] {
         feedback.learn(rates("ann", output, value)).await;
@@ -120,7 +129,6 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     searches(&mut system).await;
     // A prompt that ratings made better, of which the first version is still used under another label.
     feedback.learn(finds_fault("ann", "5", "vague")).await;
-    learning.put(prompt_key(""), prompt_value("Summarise.")).await;
     let generate = GenerateImprovementRequest {
         namespace: NAMESPACE.into(),
         target: "SUMMARIZE_DAILY".into(),
@@ -152,6 +160,7 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
     feedback
         .learn(says("zoe", verb("close the books", "close_period")))
         .await;
+    until_events_wait(&system, 0).await;
     system.stop_learning().await;
     reworded_in_vain(&mut system).await;
     let undelivered = SubmitFeedbackRequest {

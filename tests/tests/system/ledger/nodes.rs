@@ -12,10 +12,11 @@ async fn every_check_of_nodes_reports_its_violation(system: System) {
     let feedback = system.feedback();
     let mut behind = Subscriber::of_everything("behind");
     behind.begin(&system.learning().channel).await;
-    for name in ["a", "b"] {
-        feedback.learn(says("jane", alias(name, "person-1"))).await;
-    }
+    feedback.learn(says("jane", alias("a", "person-1"))).await;
+    let newest = feedback.learn(says("jane", alias("b", "person-1"))).await;
     let node = Node::start(system.learning[0].front.address(), "search-1").await;
+    // Then the replica has it, too: who subscribes from now on begins with it.
+    node.until(newest.outcome.expect("evaluated").revision).await;
     let mut subscriber = Subscriber::of_everything("search-2");
     subscriber.begin(&system.learning().channel).await;
     let mut of_phrases = Subscriber::new("search-3");
@@ -86,12 +87,12 @@ fn codes(findings: &[Finding]) -> BTreeSet<&'static str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_of_nodes_reports_its_violation_on_sqlite() {
-    every_check_of_nodes_reports_its_violation(System::sqlite().await).await;
+    Box::pin(every_check_of_nodes_reports_its_violation(System::sqlite().await)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_check_of_nodes_reports_its_violation_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
-        every_check_of_nodes_reports_its_violation(system).await;
+        Box::pin(every_check_of_nodes_reports_its_violation(system)).await;
     }
 }

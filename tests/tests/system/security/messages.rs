@@ -135,6 +135,14 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             ..Default::default()
         }
         .encode_to_vec(),
+        "PreviewPolicy" => learning::PreviewPolicyRequest {
+            policy: Some(learning::Policy {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "UpdatePolicy" => learning::UpdatePolicyRequest {
             policy: Some(learning::Policy {
                 namespace: ns(),

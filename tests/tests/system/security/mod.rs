@@ -3,11 +3,13 @@
 //! other issuers; certificates that expire or are revoked.
 
 mod certificates;
+mod edge;
 mod jwt;
 mod matrix;
 mod messages;
 mod people;
 mod roles;
+mod second;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -20,22 +22,22 @@ use tonic::{Request, metadata::MetadataMap};
 const OWN: &str = "own";
 const IN_OWN: &str = "[\"own\"]";
 const OWN_FOR_USERS: &str = "[\"own\"], act_for_users = true";
-const EVERYWHERE: &str = "\"*\"";
+pub(crate) const EVERYWHERE: &str = "\"*\"";
 const EVERYWHERE_FOR_USERS: &str = "\"*\", act_for_users = true";
 const FOREIGN: &str = "foreign";
 
 /// A caller: its name, roles and namespaces (and the rest of its grant), as written in the file. Its token is its name
 /// and `-token`.
-type Caller<'a> = (&'a str, &'a str, &'a str);
+pub(crate) type Caller<'a> = (&'a str, &'a str, &'a str);
 
 /// feedback-svc itself.
 const SERVICE: Caller<'_> = ("feedback-svc", "ingester", EVERYWHERE);
 
 /// Both services, which know some callers from a file.
-struct Guarded {
-    system: System,
+pub(crate) struct Guarded {
+    pub(crate) system: System,
     /// learning-svc's.
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     authenticator: Arc<Authenticator>,
     file: PathBuf,
     _directory: TempDir,
@@ -74,7 +76,7 @@ use on_both_databases;
 
 impl Guarded {
     /// Runs the test on both services, then stops them.
-    async fn check(database: Database, callers: &[Caller<'_>], test: impl AsyncFnOnce(&Self)) {
+    pub(crate) async fn check(database: Database, callers: &[Caller<'_>], test: impl AsyncFnOnce(&Self)) {
         let guarded = Self::start(database, callers).await;
         test(&guarded).await;
         guarded.system.stop().await;
@@ -104,13 +106,13 @@ impl Guarded {
     }
 
     /// Replaces the callers in the file.
-    fn rewrite(&self, callers: &[Caller<'_>]) {
+    pub(crate) fn rewrite(&self, callers: &[Caller<'_>]) {
         fs::write(&self.file, auth_file(callers)).unwrap();
         assert!(self.authenticator.reload_if_changed());
     }
 }
 
-fn token_of(name: &str) -> String {
+pub(crate) fn token_of(name: &str) -> String {
     format!("{name}-token")
 }
 
@@ -128,7 +130,7 @@ fn auth_file(callers: &[Caller<'_>]) -> String {
 }
 
 /// A request with a token, if there is one.
-fn with_token<T>(message: T, token: Option<&str>) -> Request<T> {
+pub(crate) fn with_token<T>(message: T, token: Option<&str>) -> Request<T> {
     let mut request = Request::new(message);
     authorize(request.metadata_mut(), token);
     request

@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, net::SocketAddr, path::Path, time::Duration};
 
 use emend_base::{Lifecycle, telemetry::Metrics};
 use emend_client::Subscriber;
+use emend_console::ConsoleMetrics;
 use emend_core::Revision;
+use emend_edge::{EdgeMetrics, sinks::SinkMetrics};
+use emend_mcp::http::McpMetrics;
 use emend_proto::{
     common::v1::SearchRatingValue,
     feedback::v1::{GetFeedbackRequest, QueryInteraction, RecordInteractionRequest, SubmitFeedbackRequest},
@@ -57,6 +60,14 @@ fn described() -> String {
     section("feedback-svc");
     learning_svc::metrics::LearningMetrics::register(&metrics);
     section("learning-svc");
+    let _ = ConsoleMetrics::of(&metrics);
+    section("The console");
+    let _ = EdgeMetrics::of(&metrics);
+    section("The edge");
+    let _ = SinkMetrics::of_process(&metrics);
+    section("Sinks of an edge");
+    let _ = McpMetrics::of(&metrics);
+    section("Assistants over HTTP");
     text
 }
 
@@ -71,6 +82,12 @@ fn the_reference_of_metrics_matches_the_code() {
         return;
     }
     assert_eq!(reference, right, "EMEND_UPDATE_DOCS=1 rewrites docs/metrics.md");
+}
+
+/// Whether a pair without TLS, an edge and assistants over HTTP shows a metric; `alerts.rs` looks for those of an edge.
+fn is_of_a_pair(name: &str) -> bool {
+    let is_of_an_edge = name.starts_with("emend_edge_") || name.starts_with("emend_sink_");
+    !ONLY_WITH_TLS.contains(&name) && !is_of_an_edge && !name.starts_with("emend_mcp_")
 }
 
 /// The rows of the reference: name, type, label names.
@@ -312,16 +329,10 @@ async fn each_documented_metric_is_exported_and_changes() {
     assert!(scraped.sum("emend_db_pool_connections_max") >= 2.0);
     assert!(scraped.value("process_resident_memory_bytes").unwrap() > 1e6);
 
-    for (name, kind, labels) in rows()
-        .into_iter()
-        .filter(|(name, ..)| !ONLY_WITH_TLS.contains(&&**name))
-    {
+    for (name, kind, labels) in rows().into_iter().filter(|(name, ..)| is_of_a_pair(name)) {
         expect_shown(&scraped, &name, &kind, &labels);
     }
-    for name in names_in_use()
-        .into_iter()
-        .filter(|name| !ONLY_WITH_TLS.contains(&&**name))
-    {
+    for name in names_in_use().into_iter().filter(|name| is_of_a_pair(name)) {
         let is_shown = scraped.0.lines().any(|line| {
             let series = line.split(['{', ' ']).next().unwrap();
             series == name

@@ -198,6 +198,7 @@ fn get_claim() -> Rpc {
             &GetClaimRequest {
                 namespace: NAMESPACE.into(),
                 claim_id: long(257),
+                ..GetClaimRequest::default()
             },
             &["claim_id"],
         )
@@ -350,6 +351,7 @@ fn export_materials() -> Rpc {
             &ExportMaterialsRequest {
                 namespace: NUL.into(),
                 task_id: NUL.into(),
+                ..ExportMaterialsRequest::default()
             },
             &["namespace", "task_id"],
         )

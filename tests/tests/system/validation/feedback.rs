@@ -129,6 +129,8 @@ fn list() -> Rpc {
                     query_type: NUL.into(),
                     tag: "Not fine".into(),
                     processed: None,
+                    counting: false,
+                    query_text: long(2_001),
                 }),
                 ..good.clone()
             },
@@ -136,6 +138,7 @@ fn list() -> Rpc {
                 "search_ratings.value",
                 "search_ratings.query_type",
                 "search_ratings.tag",
+                "search_ratings.query_text",
             ],
         )
         .case(

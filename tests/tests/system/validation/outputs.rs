@@ -1,8 +1,8 @@
 //! Bad requests about prompts.
 
 use emend_proto::learning::v1::{
-    ExportExamplesRequest, GenerateImprovementRequest, GetOutputStatsRequest, ListPromptVersionsRequest,
-    PreviewImprovementRequest, RenderPromptRequest, UsePromptVersionRequest,
+    ExportExamplesRequest, GenerateImprovementRequest, GetOutputStatsRequest, ListOutputStatsRequest,
+    ListPromptVersionsRequest, PreviewImprovementRequest, RenderPromptRequest, UsePromptVersionRequest,
 };
 use emend_tests::harness::NAMESPACE;
 
@@ -20,6 +20,15 @@ pub(super) fn cases() -> Vec<Rpc> {
                 target: String::new(),
             },
             &["namespace", "target"],
+        ),
+        Rpc::of("/emend.learning.v1.OutputService/ListOutputStats").case(
+            "everything at once",
+            &ListOutputStatsRequest {
+                namespace: BAD.into(),
+                page_size: 51,
+                page_token: "x".into(),
+            },
+            &["namespace", "page_size", "page_token"],
         ),
         Rpc::of("/emend.learning.v1.OutputService/ListPromptVersions")
             .case(

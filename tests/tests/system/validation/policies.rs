@@ -1,10 +1,10 @@
 //! Bad requests about policies.
 
 use emend_proto::{
-    common::v1::ResourceKind,
+    common::v1::{NearLookupValue, ResourceKind},
     learning::v1::{
-        GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy, Policy, UpdateNamespacePolicyRequest,
-        UpdatePolicyRequest,
+        GetNamespacePolicyRequest, GetPolicyRequest, NamespacePolicy, Policy, PreviewPolicyRequest,
+        PreviewQuery, UpdateNamespacePolicyRequest, UpdatePolicyRequest,
     },
 };
 use emend_tests::harness::NAMESPACE;
@@ -13,7 +13,13 @@ use prost_types::{Duration, FieldMask};
 use super::{NUL, Rpc, UNKNOWN, long};
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![get(), update(), get_of_namespace(), update_of_namespace()]
+    vec![
+        get(),
+        update(),
+        preview(),
+        get_of_namespace(),
+        update_of_namespace(),
+    ]
 }
 
 fn get() -> Rpc {
@@ -26,6 +32,64 @@ fn get() -> Rpc {
                 kind: UNKNOWN,
             },
             &["namespace", "kind"],
+        )
+}
+
+fn preview() -> Rpc {
+    let of = |policy: Policy| PreviewPolicyRequest {
+        policy: Some(policy),
+        ..PreviewPolicyRequest::default()
+    };
+    let good = Policy {
+        namespace: NAMESPACE.into(),
+        kind: ResourceKind::InvocationPhrase.into(),
+        threshold: 2,
+        ..Policy::default()
+    };
+    Rpc::of("/emend.learning.v1.PolicyService/PreviewPolicy")
+        .case(
+            "empty",
+            &PreviewPolicyRequest::default(),
+            &["policy.kind", "policy.namespace"],
+        )
+        .case(
+            "a kind that no phrase is looked up as",
+            &of(Policy {
+                kind: ResourceKind::Synonym.into(),
+                ..good.clone()
+            }),
+            &["policy.kind"],
+        )
+        .case(
+            "no change",
+            &of(Policy {
+                threshold: 0,
+                ..good.clone()
+            }),
+            &["update_mask"],
+        )
+        .case(
+            "everything at once",
+            &PreviewPolicyRequest {
+                near: Some(NearLookupValue {
+                    min_confidence: Some(1.1),
+                    method: UNKNOWN,
+                    vectors: "x".into(),
+                    cleared: false,
+                }),
+                queries: vec![PreviewQuery::default()],
+                ..of(Policy {
+                    threshold: 1_001,
+                    ..good
+                })
+            },
+            &[
+                "queries[0].text",
+                "near.method",
+                "near.min_confidence",
+                "near.vectors",
+                "policy.threshold",
+            ],
         )
 }
 

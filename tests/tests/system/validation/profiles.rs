@@ -1,8 +1,9 @@
 //! Bad requests to the profile service.
 
 use emend_proto::learning::v1::{
-    AcceptSuggestionRequest, Activity, GenerateSuggestionsRequest, GetProfileRequest, ListSuggestionsRequest,
-    Profile, RecordActivityRequest, RejectSuggestionRequest, UpdateProfileRequest,
+    AcceptSuggestionRequest, Activity, GenerateSuggestionsRequest, GetProfileRequest, Learning,
+    ListSuggestionsRequest, Profile, RankLearningsRequest, RecordActivityRequest, RejectSuggestionRequest,
+    UpdateProfileRequest,
 };
 use emend_tests::harness::NAMESPACE;
 use prost_types::{FieldMask, Timestamp};
@@ -16,7 +17,16 @@ const NEVER: Timestamp = Timestamp {
 };
 
 pub(super) fn cases() -> Vec<Rpc> {
-    vec![get(), update(), record(), generate(), list(), accept(), reject()]
+    vec![
+        get(),
+        rank(),
+        update(),
+        record(),
+        generate(),
+        list(),
+        accept(),
+        reject(),
+    ]
 }
 
 fn get() -> Rpc {
@@ -29,6 +39,34 @@ fn get() -> Rpc {
                 user_id: long(129),
             },
             &["namespace", "user_id"],
+        )
+}
+
+fn rank() -> Rpc {
+    let item = |id: &str, topics, level| Learning {
+        id: id.into(),
+        topics,
+        level,
+    };
+    Rpc::of("/emend.learning.v1.ProfileService/RankLearnings")
+        .case(
+            "empty",
+            &RankLearningsRequest::default(),
+            &["namespace", "user_id", "learnings"],
+        )
+        .case(
+            "everything at once",
+            &RankLearningsRequest {
+                namespace: NAMESPACE.into(),
+                user_id: "ann".into(),
+                learnings: vec![item("", vec![long(513)], 9), item("a", vec!["x".into(); 51], 1)],
+            },
+            &[
+                "learnings[0].id",
+                "learnings[0].topics[0]",
+                "learnings[0].level",
+                "learnings[1].topics",
+            ],
         )
 }
 

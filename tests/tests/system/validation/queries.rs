@@ -239,6 +239,7 @@ fn get_feedback_stats() -> Rpc {
                     other: long(65),
                 }),
                 top_query_count: -1,
+                worst_query_count: 501,
             },
             &[
                 "namespace",
@@ -248,6 +249,7 @@ fn get_feedback_stats() -> Rpc {
                 "compare.one",
                 "compare.other",
                 "top_query_count",
+                "worst_query_count",
             ],
         )
         .case(

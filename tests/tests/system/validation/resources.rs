@@ -348,6 +348,7 @@ fn revisions() -> Rpc {
                 operation_id: "x".into(),
                 page_size: 501,
                 page_token: "not a token".into(),
+                revision: -1,
             },
             &[
                 "namespace",
@@ -356,6 +357,7 @@ fn revisions() -> Rpc {
                 "operation_id",
                 "page_size",
                 "page_token",
+                "revision",
             ],
         )
         .case(
@@ -403,17 +405,6 @@ fn revert() -> Rpc {
             &["namespace", "operation_id", "revision", "reason", "on_behalf_of"],
         )
         .case(
-            "a preview of a revision",
-            &RevertRevisionRequest {
-                namespace: NAMESPACE.into(),
-                revision: 1,
-                reason: "why".into(),
-                preview: true,
-                ..RevertRevisionRequest::default()
-            },
-            &["preview"],
-        )
-        .case(
             "U+0000 in every text",
             &RevertRevisionRequest {
                 namespace: NUL.into(),
@@ -458,6 +449,7 @@ fn resolve() -> Rpc {
                     candidate("y", -0.1),
                 ],
                 min_revision: -1,
+                near: false,
             },
             &[
                 "namespace",

@@ -2,8 +2,11 @@
 
 use emend_proto::common::v1::ResourceKind;
 use emend_proto::learning::v1::{
-    ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest,
-    GetCandidateRequest, ListCandidatesRequest, RejectCandidateRequest,
+    AcquireReviewLeaseRequest, ApproveCandidateRequest, AskSecondOpinionRequest,
+    BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, CandidateOrder, CommentOnCandidateRequest,
+    GetCandidateRequest, GetQueueStatsRequest, ListCandidatesRequest, PreviewCandidateRequest, PreviewQuery,
+    RejectCandidateRequest, ReleaseReviewLeaseRequest, SecondOpinionFilter, UndoDecisionRequest,
+    WatchQueueRequest,
 };
 use emend_tests::harness::NAMESPACE;
 
@@ -13,8 +16,16 @@ pub(super) fn cases() -> Vec<Rpc> {
     vec![
         list(),
         get(),
+        preview(),
         approve(),
         reject(),
+        undo(),
+        acquire(),
+        release(),
+        ask(),
+        comment(),
+        watch(),
+        stats(),
         batch_approve(),
         batch_reject(),
     ]
@@ -23,6 +34,46 @@ pub(super) fn cases() -> Vec<Rpc> {
 fn list() -> Rpc {
     Rpc::of("/emend.learning.v1.CandidateService/ListCandidates")
         .case("empty", &ListCandidatesRequest::default(), &["namespace"])
+        .case(
+            "an order that only the queue has, and times and texts out of bounds",
+            &ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                order: CandidateOrder::MostVotes.into(),
+                created_before: Some(prost_types::Timestamp {
+                    seconds: i64::MAX,
+                    nanos: 0,
+                }),
+                created_after: Some(prost_types::Timestamp {
+                    seconds: 0,
+                    nanos: -1,
+                }),
+                text: long(201),
+                ..ListCandidatesRequest::default()
+            },
+            &["statuses", "created_before", "created_after", "text"],
+        )
+        .case(
+            "names of reviewers that are too long, and times that nobody asked about",
+            &ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                second_opinion: Some(SecondOpinionFilter {
+                    asked: long(129),
+                    asked_by: long(129),
+                }),
+                decided_after: Some(prost_types::Timestamp::default()),
+                ..ListCandidatesRequest::default()
+            },
+            &["second_opinion.asked", "second_opinion.asked_by", "decided_after"],
+        )
+        .case(
+            "an unknown order",
+            &ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                order: UNKNOWN,
+                ..ListCandidatesRequest::default()
+            },
+            &["order"],
+        )
         .case(
             "everything at once",
             &ListCandidatesRequest {
@@ -33,6 +84,7 @@ fn list() -> Rpc {
                 page_size: 501,
                 page_token: "not a token".into(),
                 user_id: long(129),
+                ..ListCandidatesRequest::default()
             },
             &[
                 "namespace",
@@ -96,6 +148,31 @@ fn get() -> Rpc {
         rpc = rpc.case(format!("id {id:?}"), &request, &["candidate_id"]);
     }
     rpc
+}
+
+fn preview() -> Rpc {
+    let of = |queries: Vec<PreviewQuery>| PreviewCandidateRequest {
+        namespace: NAMESPACE.into(),
+        candidate_id: "0e939fab-e5c7-8140-b875-9d80da3294c0".into(),
+        queries,
+    };
+    let query = |text: &str, count: i64| PreviewQuery {
+        text: text.into(),
+        search_count: count,
+        ..PreviewQuery::default()
+    };
+    Rpc::of("/emend.learning.v1.CandidateService/PreviewCandidate")
+        .case(
+            "everything at once",
+            &PreviewCandidateRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                queries: vec![query("", 1)],
+            },
+            &["namespace", "candidate_id", "queries[0].text"],
+        )
+        .case("too many", &of(vec![query("a", 1); 1_001]), &["queries"])
+        .case("fewer than none", &of(vec![query("a", -1)]), &["queries[0]"])
 }
 
 fn approve() -> Rpc {
@@ -170,6 +247,132 @@ fn reject() -> Rpc {
             },
             &["etag", "reason", "on_behalf_of"],
         )
+}
+
+fn undo() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/UndoDecision")
+        .case(
+            "empty",
+            &UndoDecisionRequest::default(),
+            &["namespace", "candidate_id"],
+        )
+        .case(
+            "everything at once",
+            &UndoDecisionRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                etag: long(65),
+                on_behalf_of: long(129),
+            },
+            &["namespace", "candidate_id", "etag", "on_behalf_of"],
+        )
+}
+
+fn acquire() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/AcquireReviewLease")
+        .case(
+            "empty",
+            &AcquireReviewLeaseRequest::default(),
+            &["namespace", "candidate_id"],
+        )
+        .case(
+            "everything at once",
+            &AcquireReviewLeaseRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                on_behalf_of: long(129),
+            },
+            &["namespace", "candidate_id", "on_behalf_of"],
+        )
+}
+
+fn release() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/ReleaseReviewLease")
+        .case(
+            "empty",
+            &ReleaseReviewLeaseRequest::default(),
+            &["namespace", "candidate_id"],
+        )
+        .case(
+            "everything at once",
+            &ReleaseReviewLeaseRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                on_behalf_of: long(129),
+            },
+            &["namespace", "candidate_id", "on_behalf_of"],
+        )
+}
+
+fn ask() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/AskSecondOpinion")
+        .case(
+            "empty",
+            &AskSecondOpinionRequest::default(),
+            &["namespace", "candidate_id", "comment"],
+        )
+        .case(
+            "everything at once",
+            &AskSecondOpinionRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                comment: long(2_001),
+                asked: long(129),
+                on_behalf_of: long(129),
+            },
+            &["namespace", "candidate_id", "on_behalf_of", "comment", "asked"],
+        )
+}
+
+fn comment() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/CommentOnCandidate")
+        .case(
+            "empty",
+            &CommentOnCandidateRequest::default(),
+            &["namespace", "candidate_id", "comment"],
+        )
+        .case(
+            "everything at once",
+            &CommentOnCandidateRequest {
+                namespace: "Not OK".into(),
+                candidate_id: "x".into(),
+                comment: NUL.into(),
+                on_behalf_of: long(129),
+            },
+            &["namespace", "candidate_id", "on_behalf_of", "comment"],
+        )
+}
+
+fn watch() -> Rpc {
+    Rpc::of("/emend.learning.v1.CandidateService/WatchQueue")
+        .case("empty", &WatchQueueRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &WatchQueueRequest {
+                namespace: "Not OK".into(),
+                kinds: vec![UNKNOWN, 1, 0],
+            },
+            &["namespace", "kinds[0]", "kinds[2]"],
+        )
+        .case(
+            "too many kinds",
+            &WatchQueueRequest {
+                namespace: NAMESPACE.into(),
+                kinds: vec![1; 65],
+            },
+            &["kinds"],
+        )
+}
+
+fn stats() -> Rpc {
+    let asks = |namespace: &str, days| GetQueueStatsRequest {
+        namespace: namespace.into(),
+        days,
+    };
+    Rpc::of("/emend.learning.v1.CandidateService/GetQueueStats")
+        .case("empty", &GetQueueStatsRequest::default(), &["namespace"])
+        .case("everything at once", &asks("Not OK", 91), &["namespace", "days"])
+        .case("a negative number of days", &asks(NAMESPACE, -1), &["days"])
 }
 
 fn batch_approve() -> Rpc {

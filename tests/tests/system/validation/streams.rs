@@ -260,8 +260,19 @@ fn nodes() -> Rpc {
                     seconds: -1,
                     nanos: 0,
                 }),
+                state: UNKNOWN,
+                zone: long(65),
+                labels: vec!["=gold".into(), format!("tier={}", long(129))],
             },
-            &["page_size", "page_token", "seen_within"],
+            &[
+                "page_size",
+                "page_token",
+                "seen_within",
+                "state",
+                "zone",
+                "labels[0]",
+                "labels[1]",
+            ],
         )
         .case(
             "a negative page",

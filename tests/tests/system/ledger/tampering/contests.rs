@@ -101,6 +101,44 @@ pub(super) const CASES: &[Case] = &[
         Learning,
         "UPDATE candidates SET net = 1 WHERE ruling_order > 0",
     ),
+    ("QUEUE_WAITING", Learning, "DELETE FROM waiting_candidates"),
+    (
+        "QUEUE_WAITING",
+        Learning,
+        "UPDATE waiting_candidates SET reporters = reporters + 1",
+    ),
+    (
+        "QUEUE_WAITING",
+        Learning,
+        "UPDATE waiting_candidates SET controversy = controversy - 1",
+    ),
+    (
+        "QUEUE_WAITING",
+        Learning,
+        "UPDATE candidates SET status = 4 WHERE status = 2",
+    ),
+    (
+        "QUEUE_LEASE",
+        Learning,
+        "INSERT INTO review_leases (candidate_id, caller, on_behalf_of, expires_at)
+         SELECT k.candidate_id, 'mia', '', d.now + 3600000000 FROM candidates AS k, database_clock AS d",
+    ),
+    (
+        "QUEUE_DAY",
+        Learning,
+        "INSERT INTO queue_days (namespace, day, kind, received, applied, rejected, withdrawn) VALUES ('other', 1, 1, 0, -1, 0, 0)",
+    ),
+    (
+        "QUEUE_DAY",
+        Learning,
+        "UPDATE transitions SET made_at = made_at + 86400000000 WHERE to_status = 3",
+    ),
+    (
+        "QUEUE_CHANGE",
+        Learning,
+        "UPDATE queue_changes SET to_status = 99",
+    ),
+    ("QUEUE_CHANGE", Learning, "UPDATE queue_changes SET contest = -1"),
     ("RATING_LIVE", Learning, "UPDATE ratings SET live = 1 - live"),
     ("RATED_OUTPUT", Learning, "UPDATE rated_outputs SET good = good + 1"),
     ("RATED_OUTPUT", Learning, "DELETE FROM rated_outputs"),

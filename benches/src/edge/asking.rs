@@ -1,0 +1,145 @@
+//! What asks: look-ups that are due at fixed times, over connections that stay open.
+
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::{TcpStream, UnixStream},
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+use super::phrase;
+
+/// What is left out of the figures: connections open, code is loaded.
+const WARM_UP: Duration = Duration::from_secs(1);
+/// By how much the next phrase is farther: a prime, so that phrases come in no order.
+const STEP: usize = 7_919;
+
+/// Where look-ups are answered.
+pub(super) enum At {
+    Address(SocketAddr),
+    Socket(PathBuf),
+}
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) phrases: usize,
+    pub(super) rate: u32,
+    pub(super) connections: u32,
+    pub(super) time: Duration,
+}
+
+/// How long look-ups took from when they were due, sorted.
+pub(super) struct Found(Vec<Duration>);
+
+impl Found {
+    /// A quantile in milliseconds.
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a place in a list"
+        )]
+        let place = (self.0.len() as f64 * share) as usize;
+        let at = self.0.get(place.min(self.0.len().saturating_sub(1)));
+        at.copied().unwrap_or_default().as_secs_f64() * 1e3
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} answered, p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, most {:.3} ms",
+            self.0.len(),
+            self.quantile(0.5),
+            self.quantile(0.99),
+            self.quantile(0.999),
+            self.quantile(1.0)
+        )
+    }
+}
+
+impl Load {
+    /// Asks, and waits for all answers.
+    pub(super) async fn ask(self, at: &At) -> Result<Found> {
+        let start = Instant::now() + WARM_UP / 10;
+        let mut asking = JoinSet::new();
+        for number in 0..self.connections {
+            match at {
+                At::Address(address) => {
+                    let connection = TcpStream::connect(address).await?;
+                    connection.set_nodelay(true)?;
+                    asking.spawn(self.ask_by(connection, number, start, address.to_string()));
+                }
+                At::Socket(path) => {
+                    let connection = UnixStream::connect(path).await?;
+                    asking.spawn(self.ask_by(connection, number, start, "edge".to_owned()));
+                }
+            }
+        }
+        let mut found = Vec::new();
+        while let Some(asked) = asking.join_next().await {
+            found.extend(asked??);
+        }
+        found.sort_unstable();
+        Ok(Found(found))
+    }
+
+    async fn ask_by(
+        self,
+        mut connection: impl AsyncRead + AsyncWrite + Unpin,
+        number: u32,
+        start: Instant,
+        host: String,
+    ) -> Result<Vec<Duration>> {
+        let pause = Duration::from_secs(1) / self.rate;
+        let mut due = start + pause * number;
+        let end = start + WARM_UP + self.time;
+        let mut place = number as usize;
+        let mut found = Vec::new();
+        let mut buffer = Vec::with_capacity(4_096);
+        while due < end {
+            // A timer is late by up to a millisecond, which is nobody's but its own; who comes late to a look-up that is due is not.
+            let waits = due > Instant::now();
+            sleep_until(due).await;
+            let from = if waits { Instant::now() } else { due };
+            place = (place + STEP) % (2 * self.phrases.max(1));
+            let asked = phrase(place).replace(' ', "+");
+            let request = format!("GET /v1/bench/resolve?phrase={asked} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            connection.write_all(request.as_bytes()).await?;
+            answered(&mut connection, &mut buffer).await?;
+            if due >= start + WARM_UP {
+                found.push(from.elapsed());
+            }
+            due += pause * self.connections;
+        }
+        Ok(found)
+    }
+}
+
+/// Reads one answer to its end.
+async fn answered(connection: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> Result<()> {
+    buffer.clear();
+    loop {
+        let read = connection.read_buf(buffer).await?;
+        anyhow::ensure!(read > 0, "the connection has ended");
+        let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
+            continue;
+        };
+        let text = std::str::from_utf8(&buffer[..head])?.to_ascii_lowercase();
+        anyhow::ensure!(text.starts_with("http/1.1 200"), "{text}");
+        let length = text
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next());
+        let length: usize = length.context("a length")?.parse()?;
+        if buffer.len() >= head + 4 + length {
+            return Ok(());
+        }
+    }
+}

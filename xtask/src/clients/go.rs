@@ -1,0 +1,160 @@
+//! The Go module: its generated code, vet, staticcheck, and its tests against a real pair.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::installed::Guide;
+use crate::{
+    process::{self, Workspace},
+    steps::{Outcome, Steps},
+    tools,
+};
+
+/// Where the module is.
+const MODULE: &str = "clients/go";
+/// The program that rests on it.
+const EXAMPLE: &str = "examples/go";
+/// Where its generated code is.
+const GENERATED: &str = "clients/go/gen";
+/// Built by Go.
+const STATICCHECK: &str = "honnef.co/go/tools/cmd/staticcheck@v0.8.2";
+
+/// What a person does first.
+const GUIDE: Guide = Guide {
+    document: "docs/integration/go.md",
+    install: "mkdir hello && cd hello
+go mod init example.org/hello
+go mod edit -require=emend.dev/clients/go@v0.0.0 -replace=emend.dev/clients/go=../clients/go",
+    language: "go",
+    file: "hello/main.go",
+    run: "cd hello; go mod tidy; go run .",
+};
+
+/// What takes too long for each change: the module in a project elsewhere.
+pub(super) fn check_long(workspace: &Workspace, _: bool, steps: &mut Steps) {
+    steps.run("guide in Go", || {
+        let Some(go) = tools::go() else {
+            return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
+        };
+        GUIDE.is_right(workspace, |_| Ok(go.parent().map(PathBuf::from)))?;
+        Ok(Outcome::Done)
+    });
+}
+
+/// The generated code, format, vet, staticcheck, and the tests with the race detector. Without Go one line says so.
+pub(super) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+    let Some(go) = tools::go() else {
+        steps.run("client in Go", || {
+            Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)))
+        });
+        return;
+    };
+    let go = &*go;
+    steps.run("client in Go: generated code", || {
+        check_generated(workspace, may_install, go)
+    });
+    for (name, module) in [("client in Go: vet", MODULE), ("example in Go: vet", EXAMPLE)] {
+        steps.run(name, || {
+            let unformatted = process::output(
+                workspace
+                    .command(go.with_file_name("gofmt"))
+                    .arg("-l")
+                    .arg(workspace.path(module)),
+            )?;
+            ensure!(
+                unformatted.is_empty(),
+                "gofmt -w mends the format of {unformatted}"
+            );
+            process::run(command(workspace, go, module).args(["vet", "./..."]))?;
+            process::run(command(workspace, go, module).args(["run", STATICCHECK, "./..."]))?;
+            Ok(Outcome::Done)
+        });
+    }
+    steps.run("client in Go: tests", || {
+        let mut tests = command(workspace, go, MODULE);
+        tests
+            .args(["test", "-race", "-count=1", "."])
+            .env("EMEND_TEST_PROGRAM", workspace.target("debug/emend"));
+        process::run(&mut tests).map(|()| Outcome::Done)
+    });
+}
+
+/// Generates the code from the protos; `cargo xtask proto` does this.
+pub(crate) fn generate(workspace: &Workspace, buf: &Path) -> Result<Outcome> {
+    let Some(go) = tools::go() else {
+        return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
+    };
+    generate_into(workspace, buf, &go, &workspace.path(MODULE))?;
+    Ok(Outcome::Done)
+}
+
+fn generate_into(workspace: &Workspace, buf: &Path, go: &Path, out: &Path) -> Result<()> {
+    process::run(
+        workspace
+            .command(buf)
+            .args([
+                "generate",
+                "proto",
+                "--clean",
+                "--template",
+                "clients/go/buf.gen.yaml",
+            ])
+            .arg("--output")
+            .arg(out)
+            .env("PATH", path_with(go)?),
+    )
+}
+
+fn check_generated(workspace: &Workspace, may_install: bool, go: &Path) -> Result<Outcome> {
+    let buf = match tools::buf(workspace, may_install) {
+        Ok(buf) => buf,
+        Err(error) if !may_install && !process::in_ci() => return Ok(Outcome::NotRun(format!("{error:#}"))),
+        Err(error) => return Err(error),
+    };
+    let anew = workspace.target("tools/go-generated");
+    generate_into(workspace, &buf, go, &anew)?;
+    ensure!(
+        files(&anew.join("gen"))? == files(&workspace.path(GENERATED))?,
+        "{GENERATED} is not what the protos say: `cargo xtask proto` generates it"
+    );
+    Ok(Outcome::Done)
+}
+
+/// Go runs the plugins of buf, so it has to be found.
+fn path_with(go: &Path) -> Result<OsString> {
+    let beside = go.parent().map(PathBuf::from);
+    let known = env::var_os("PATH").unwrap_or_default();
+    Ok(env::join_paths(
+        beside.into_iter().chain(env::split_paths(&known)),
+    )?)
+}
+
+fn command(workspace: &Workspace, go: &Path, module: &str) -> Command {
+    let mut command = workspace.command(go);
+    command.current_dir(workspace.path(module));
+    command
+}
+
+/// All files below a directory.
+fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let (mut files, mut directories) = (BTreeMap::new(), vec![directory.to_owned()]);
+    while let Some(next) = directories.pop() {
+        for entry in fs::read_dir(&next).with_context(|| next.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                files.insert(path.strip_prefix(directory)?.to_owned(), fs::read(&path)?);
+            }
+        }
+    }
+    Ok(files)
+}
