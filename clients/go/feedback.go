@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	accesspb "emend.dev/clients/go/gen/emend/access/v1"
 	commonpb "emend.dev/clients/go/gen/emend/common/v1"
 	feedbackpb "emend.dev/clients/go/gen/emend/feedback/v1"
 )
@@ -60,6 +61,7 @@ type Feedback struct {
 	feedback   feedbackpb.FeedbackServiceClient
 	queries    feedbackpb.QueryServiceClient
 	settings   feedbackpb.SettingsServiceClient
+	access     accesspb.AccessServiceClient
 }
 
 // NewFeedback makes a client of feedback-svc for one search application. It connects with the first call.
@@ -73,6 +75,7 @@ func NewFeedback(connection Connection, namespace string) (*Feedback, error) {
 		feedback: feedbackpb.NewFeedbackServiceClient(dialled),
 		queries:  feedbackpb.NewQueryServiceClient(dialled),
 		settings: feedbackpb.NewSettingsServiceClient(dialled),
+		access:   accesspb.NewAccessServiceClient(dialled),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"os"
 	"os/exec"
@@ -18,7 +19,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	accesspb "emend.dev/clients/go/gen/emend/access/v1"
+	commonpb "emend.dev/clients/go/gen/emend/common/v1"
+	feedbackpb "emend.dev/clients/go/gen/emend/feedback/v1"
 	learningpb "emend.dev/clients/go/gen/emend/learning/v1"
 )
 
@@ -288,6 +294,85 @@ func TestAReviewerApprovesExplainsAndUndoes(t *testing.T) {
 		t.Fatalf("the field and its bound are named: %v", err)
 	}
 }
+
+func TestAReviewerLooksAheadChangesPoliciesAndImports(t *testing.T) {
+	pair := start(t, anyPorts("--ephemeral")...)
+	feedback := newFeedback(t, Connection{Address: pair.feedback})
+	review, err := NewReview(Connection{Address: pair.learning}, "fund-admin", "ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = review.Close() }()
+	said, err := feedback.Submit(within30(t), PhraseMapping("pay", "pay_fee"), Details{Reporter: "joe", Wait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := review.Preview(within30(t), said.GetOutcome().GetCandidateId(),
+		&learningpb.PreviewQuery{Text: "pay", SearchCount: 3})
+	if err != nil || changes.GetChangedSearchCount() != 3 {
+		t.Fatalf("what would change: %v %v", changes, err)
+	}
+	kind := commonpb.ResourceKind_RESOURCE_KIND_INVOCATION_PHRASE
+	one := &learningpb.Policy{Kind: kind, Threshold: 1}
+	preview, err := review.PreviewPolicy(within30(t), &learningpb.PreviewPolicyRequest{Policy: one, UpdateMask: threshold})
+	if err != nil || preview.GetResourceCount() != 1 {
+		t.Fatalf("what would be applied: %v %v", preview, err)
+	}
+	changed, err := review.UpdatePolicy(within30(t), &learningpb.UpdatePolicyRequest{Policy: one, UpdateMask: threshold})
+	if err != nil || changed.GetThreshold() != 1 {
+		t.Fatalf("not changed: %v %v", changed, err)
+	}
+	if read, err := review.Policy(within30(t), kind); err != nil || read.GetThreshold() != 1 {
+		t.Fatalf("not read: %v %v", read, err)
+	}
+	if whole, err := review.NamespacePolicy(within30(t)); err != nil || whole.GetNamespace() != "fund-admin" {
+		t.Fatalf("not read: %v %v", whole, err)
+	}
+	settings, err := feedback.UpdateSettings(within30(t), &feedbackpb.UpdateSettingsRequest{
+		Settings: &feedbackpb.Settings{QueryRetention: durationpb.New(2 * time.Hour)}, Reason: "longer",
+	})
+	if err != nil || settings.GetQueryRetention().AsDuration() != 2*time.Hour {
+		t.Fatalf("not changed: %v %v", settings, err)
+	}
+	for _, access := range []func(context.Context) (*accesspb.GetAccessResponse, error){review.Access, feedback.Access} {
+		if may, err := access(within30(t)); err != nil || may.GetAuthenticated() {
+			t.Fatalf("nobody is known here: %v %v", may, err)
+		}
+	}
+
+	rows := func(count int, failure error) iter.Seq2[*learningpb.ImportRow, error] {
+		return func(yield func(*learningpb.ImportRow, error) bool) {
+			for number := range count {
+				row := PhraseMapping(fmt.Sprintf("phrase %d", number), "go").Message()
+				if !yield(&learningpb.ImportRow{Correction: row}, nil) {
+					return
+				}
+			}
+			if failure != nil {
+				yield(nil, failure)
+			}
+		}
+	}
+	broken := errors.New("the file ends here")
+	if _, err := review.Import(within30(t), nil, rows(700, broken)); !errors.Is(err, broken) {
+		t.Fatalf("what makes rows fails: %v", err)
+	}
+	imported, err := review.Import(within30(t), &learningpb.ImportHeader{Reason: "a test"}, rows(1200, nil))
+	if err != nil || imported.GetAppliedCount() != 1200 {
+		t.Fatalf("not imported: %v %v", imported, err)
+	}
+	found, err := review.Resolve(within30(t), &learningpb.ResolveRequest{Kind: kind, Phrase: "PHRASE 1199"})
+	if err != nil || found.GetMatch().GetValue() != "go" {
+		t.Fatalf("not learned: %v %v", found, err)
+	}
+	bad := func(yield func(*learningpb.ImportRow, error) bool) { yield(&learningpb.ImportRow{}, nil) }
+	var refused *Error
+	if _, err := review.Import(within30(t), nil, bad); !errors.As(err, &refused) || refused.Code != codes.InvalidArgument {
+		t.Fatalf("a bad row is refused: %v", err)
+	}
+}
+
+var threshold = &fieldmaskpb.FieldMask{Paths: []string{"threshold"}}
 
 // A proxy carries connections to a target until it is stalled: then it takes what is sent and passes on nothing.
 type proxy struct {

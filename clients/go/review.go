@@ -12,11 +12,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	accesspb "emend.dev/clients/go/gen/emend/access/v1"
 	commonpb "emend.dev/clients/go/gen/emend/common/v1"
 	learningpb "emend.dev/clients/go/gen/emend/learning/v1"
 )
 
-// Review is what a reviewer's program needs of learning-svc: the queue, decisions, resources and the log. It may be used by many
+// Review is what a reviewer's program needs of learning-svc: the queue, decisions, resources, policies and the log. It may be used by many
 // goroutines.
 //
 // Reads are tried again while the server is away. Decisions are not: they have no request id, so repeat one after you have read
@@ -28,8 +29,10 @@ type Review struct {
 	connection *grpc.ClientConn
 	candidates learningpb.CandidateServiceClient
 	resources  learningpb.ResourceServiceClient
+	policies   learningpb.PolicyServiceClient
 	outputs    learningpb.OutputServiceClient
 	nodes      learningpb.SubscriptionServiceClient
+	access     accesspb.AccessServiceClient
 }
 
 // NewReview makes a client of learning-svc for one search application. The reviewer is the person on whose behalf it decides, at
@@ -43,8 +46,10 @@ func NewReview(connection Connection, namespace, reviewer string) (*Review, erro
 		namespace: namespace, reviewer: reviewer, deadline: connection.deadline(), connection: dialled,
 		candidates: learningpb.NewCandidateServiceClient(dialled),
 		resources:  learningpb.NewResourceServiceClient(dialled),
+		policies:   learningpb.NewPolicyServiceClient(dialled),
 		outputs:    learningpb.NewOutputServiceClient(dialled),
 		nodes:      learningpb.NewSubscriptionServiceClient(dialled),
+		access:     accesspb.NewAccessServiceClient(dialled),
 	}, nil
 }
 
@@ -212,6 +217,20 @@ func (r *Review) Comment(ctx context.Context, candidateID, comment string) (*lea
 	return response.GetComment(), err
 }
 
+// Preview returns what would be answered otherwise if a candidate were applied. Queries are what was searched lately, at most 1,000.
+func (r *Review) Preview(
+	ctx context.Context, candidateID string, queries ...*learningpb.PreviewQuery,
+) (*learningpb.PreviewedChanges, error) {
+	request := &learningpb.PreviewCandidateRequest{
+		Namespace: r.namespace, CandidateId: candidateID, Queries: queries,
+	}
+	response, err := retried(ctx, r.deadline, noAnswer,
+		func(ctx context.Context) (*learningpb.PreviewCandidateResponse, error) {
+			return r.candidates.PreviewCandidate(ctx, request)
+		})
+	return response.GetChanges(), err
+}
+
 // AcquireLease shows others that somebody is looking at a candidate. False if another has the lease, which is returned.
 func (r *Review) AcquireLease(ctx context.Context, candidateID string) (*learningpb.ReviewLease, bool, error) {
 	request := &learningpb.AcquireReviewLeaseRequest{
@@ -340,6 +359,18 @@ func (r *Review) Revert(
 	return once(ctx, r.deadline, noAnswerToChange,
 		func(ctx context.Context) (*learningpb.RevertRevisionResponse, error) {
 			return r.resources.RevertRevision(ctx, request)
+		})
+}
+
+// Resolve returns what a node answers for a phrase, asked of the service. The question's namespace is set.
+func (r *Review) Resolve(
+	ctx context.Context, question *learningpb.ResolveRequest,
+) (*learningpb.ResolveResponse, error) {
+	request := copied(question)
+	request.Namespace = r.namespace
+	return retried(ctx, r.deadline, noAnswer,
+		func(ctx context.Context) (*learningpb.ResolveResponse, error) {
+			return r.resources.Resolve(ctx, request)
 		})
 }
 
