@@ -1,11 +1,11 @@
 //! Whether the chart renders to what Kustomize renders, by Helm itself.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{CHART, COMPONENTS, Objects, components_of, merge::Choice, objects, render};
+use super::{CHART, COMPONENTS, Objects, components_of, merge::Choice, objects, possible, render};
 use crate::{
     manifests,
     process::{self, Workspace},
@@ -88,14 +88,20 @@ fn every_value_is_heard(workspace: &Workspace, helm: &Path) -> Result<()> {
             "resources": {"limits": {"memory": "744Mi"}}, "pod": {"priorityClassName": "said-mcp-class"},
             "ingress": {"ingressClassName": "said-mcp-ingress-class"},
         },
+        "edge": {
+            "enabled": true, "replicas": 80, "env": [{"name": "SAID_EDGE", "value": "x"}],
+            "resources": {"limits": {"memory": "755Mi"}}, "pod": {"priorityClassName": "said-edge-class"},
+        },
         "backup": {
             "enabled": true, "secret": "said-backup", "keep": "73", "image": "said.example/postgres:17", "schedule": "1 2 3 4 5",
             "storage": "74Gi", "volume": {"storageClassName": "said-storage"},
         },
     });
     let printed = template(workspace, helm, "elsewhere", &values)?;
-    let scaled =
-        json!({"autoscaling": {"enabled": true, "minReplicas": 75, "maxReplicas": 76, "streams": "77000"}});
+    let scaled = json!({
+        "autoscaling": {"enabled": true, "minReplicas": 75, "maxReplicas": 76, "streams": "77000"},
+        "edge": {"enabled": true, "config": "# said-edge"},
+    });
     let scaled_printed = template(workspace, helm, "elsewhere", &scaled)?;
     let mut said = Vec::new();
     let mut left = vec![(&values, &printed), (&scaled, &scaled_printed)];
@@ -123,11 +129,15 @@ fn every_value_is_heard(workspace: &Workspace, helm: &Path) -> Result<()> {
             "whatever values say, the chart says {replaced}"
         );
     }
-    let open = json!({"access": "none"});
-    ensure!(
-        template(workspace, helm, "emend", &open).is_err(),
-        "the chart takes any access"
-    );
+    for refused in [
+        json!({"access": "none"}),
+        json!({"access": "open-network", "edge": {"enabled": true}}),
+    ] {
+        ensure!(
+            template(workspace, helm, "emend", &refused).is_err(),
+            "the chart takes {refused}"
+        );
+    }
     Ok(())
 }
 
@@ -151,9 +161,10 @@ fn template(workspace: &Workspace, helm: &Path, namespace: &str, values: &Value)
 }
 
 /// None, each, all but one, and all: the last ones say whether what was learned of two holds of more.
-fn choices_to_compare() -> Vec<Choice> {
+fn choices_to_compare() -> BTreeSet<Choice> {
     let all: Choice = (1 << COMPONENTS.len()) - 1;
     (0..=all)
         .filter(|choice| choice.count_ones() <= 1 || (all & !choice).count_ones() <= 1)
+        .flat_map(possible)
         .collect()
 }

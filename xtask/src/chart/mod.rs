@@ -28,7 +28,7 @@ const REGISTRY: &str = "registry.example/emend/";
 
 /// The components that can be chosen, what the chart calls the choice, and how its templates ask for it. `tls` is first: where it
 /// is not chosen, `open-network` is.
-const COMPONENTS: [(&str, &str, &str); 9] = [
+const COMPONENTS: [(&str, &str, &str); 10] = [
     ("tls", "access", "(eq .Values.access \"tls\")"),
     ("pod-monitor", "podMonitor", ".Values.podMonitor.enabled"),
     ("traces", "traces", ".Values.traces.enabled"),
@@ -38,25 +38,28 @@ const COMPONENTS: [(&str, &str, &str); 9] = [
     ("backup-postgresql", "backup", ".Values.backup.enabled"),
     ("console", "console", ".Values.console.enabled"),
     ("mcp", "mcp", ".Values.mcp.enabled"),
+    ("edge", EDGE, ".Values.edge.enabled"),
 ];
+
+/// The component that has to be chosen together with `tls`: the chart refuses another choice.
+const EDGE: &str = "edge";
 
 /// The components that have to be listed before the one that says who may call.
 const BEFORE_ACCESS: [&str; 2] = ["console", "mcp"];
 
 /// Components that the chart does not have: in place of `tls` where that is not chosen, of `dev`, in place of `tls` for callers
-/// with tokens, beside `tls` alone, and in the pods of others.
-const LEFT_OUT: [&str; 6] = [
+/// with tokens, and in the pods of others.
+const LEFT_OUT: [&str; 5] = [
     "open-network",
     "backup",
     "tls-dev",
     "workload-identity",
-    "edge",
     "edge-sidecar",
 ];
 
 /// Scalars of the manifests that are values of the chart: how their paths end, or begin and end with a star between; what they are; the
 /// expression for them. The first that fits counts.
-const SETTINGS: [(&str, &str, &str); 38] = [
+const SETTINGS: [(&str, &str, &str); 39] = [
     ("/metadata/namespace", "emend", ".Release.Namespace"),
     (
         "Deployment/emend-feedback/spec/replicas",
@@ -139,6 +142,7 @@ const SETTINGS: [(&str, &str, &str); 38] = [
         "ingress",
         ".Values.mcp.namespace",
     ),
+    ("Deployment/emend-edge/spec/replicas", "", ".Values.edge.replicas"),
     (
         "/kubernetes.io/metadata.name",
         "ingress",
@@ -161,8 +165,11 @@ const SETTINGS: [(&str, &str, &str); 38] = [
     ),
 ];
 
+/// What the manifests have within longer texts, and what stands there in the templates.
+const EMBEDDED: [(&str, &str); 1] = [("emend-edge.emend", "emend-edge.{{ .Release.Namespace }}")];
+
 /// Where values replace, or add to, more than a scalar.
-const OPENINGS: [Opening; 19] = [
+const OPENINGS: [Opening; 23] = [
     opening(
         "Deployment/emend-feedback/",
         "/containers/emend/resources",
@@ -272,6 +279,30 @@ const OPENINGS: [Opening; 19] = [
         ".Values.mcp.ingress",
         false,
     ),
+    opening(
+        "ConfigMap/emend-edge-config",
+        "/data/edge.toml",
+        ".Values.edge.config",
+        true,
+    ),
+    opening(
+        "Deployment/emend-edge/",
+        "/containers/emend/resources",
+        ".Values.edge.resources",
+        true,
+    ),
+    opening(
+        "Deployment/emend-edge/",
+        "/containers/emend/env",
+        ".Values.edge.env",
+        false,
+    ),
+    opening(
+        "Deployment/emend-edge/",
+        "/template/spec",
+        ".Values.edge.pod",
+        false,
+    ),
 ];
 
 const fn opening(begins: &'static str, ends: &'static str, value: &'static str, replaces: bool) -> Opening {
@@ -336,9 +367,21 @@ fn components_of(choice: Choice) -> Vec<&'static str> {
 }
 
 /// No component, each, and each two.
-fn choices_to_learn() -> Vec<Choice> {
+fn choices_to_learn() -> BTreeSet<Choice> {
     let all = 0..1 << COMPONENTS.len();
-    all.filter(|choice: &Choice| choice.count_ones() <= 2).collect()
+    let few = all.filter(|choice: &Choice| choice.count_ones() <= 2);
+    few.flat_map(possible).collect()
+}
+
+/// A choice as the chart takes it: one of edges without `tls` becomes two, with `tls` and without edges.
+fn possible(choice: Choice) -> [Choice; 2] {
+    let edge = COMPONENTS.iter().position(|(component, ..)| *component == EDGE);
+    let (tls, edge): (Choice, Choice) = (1, edge.map_or(0, |edge| 1 << edge));
+    if choice & edge != 0 && choice & tls == 0 {
+        [choice | tls, choice & !edge]
+    } else {
+        [choice; 2]
+    }
 }
 
 fn renderings(workspace: &Workspace, kustomize: &Path) -> Result<Vec<(Choice, Value)>> {
@@ -411,7 +454,7 @@ fn templates(renderings: &[(Choice, Value)]) -> Result<BTreeMap<String, String>>
     };
     let asked = COMPONENTS.map(|(_, _, asked)| asked);
     let settings = settings(renderings);
-    let mut writer = Writer::new(&asked, &settings, &OPENINGS);
+    let mut writer = Writer::new(&asked, &settings, &EMBEDDED, &OPENINGS);
     let mut files = BTreeMap::new();
     for (path, place) in objects {
         let kind = path.split('/').next().unwrap_or_default().to_lowercase();
@@ -456,7 +499,7 @@ fn settings(renderings: &[(Choice, Value)]) -> Vec<Setting> {
                 &format!("include \"emend.image\" (list $ \"{program}\")"),
             ));
         }
-        for service in ["feedback", "learning"] {
+        for service in ["feedback", "learning", EDGE] {
             if let Some(hash) = text.strip_prefix(&format!("emend-{service}-config-")) {
                 let becomes = format!(
                     "include \"emend.config\" (list \"{service}\" .Values.{service}.config \"{hash}\")"

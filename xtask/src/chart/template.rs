@@ -29,16 +29,24 @@ pub(crate) struct Writer<'a> {
     /// How to ask for each component.
     pub(crate) components: &'a [&'a str],
     pub(crate) settings: &'a [Setting],
+    /// What stands within longer texts, and what is written in its place.
+    pub(crate) embedded: &'a [(&'a str, &'a str)],
     pub(crate) openings: &'a [Opening],
     /// The settings and openings that were somewhere, by their index.
     used: (BTreeSet<usize>, BTreeSet<usize>),
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(components: &'a [&'a str], settings: &'a [Setting], openings: &'a [Opening]) -> Self {
+    pub(crate) fn new(
+        components: &'a [&'a str],
+        settings: &'a [Setting],
+        embedded: &'a [(&'a str, &'a str)],
+        openings: &'a [Opening],
+    ) -> Self {
         Self {
             components,
             settings,
+            embedded,
             openings,
             used: Default::default(),
         }
@@ -212,7 +220,11 @@ impl<'a> Writer<'a> {
             }
         }
         match value {
-            Value::String(text) => literal(text, indent),
+            Value::String(text) => {
+                let written = literal(text, indent);
+                let embedded = self.embedded.iter();
+                embedded.fold(written, |written, (is, becomes)| written.replace(is, becomes))
+            }
             other => other.to_string(),
         }
     }

@@ -56,13 +56,40 @@ enum Kind {
     Webhook,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// What a sink keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WhatName {
     Synonyms,
     Domains,
     Prompts,
     Revisions,
+}
+
+impl FromStr for WhatName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "synonyms" => Self::Synonyms,
+            "domains" => Self::Domains,
+            "prompts" => Self::Prompts,
+            "revisions" => Self::Revisions,
+            other => {
+                return Err(format!(
+                    "what: must be synonyms (file, solr, opensearch), domains or prompts (file), or revisions (webhook), is {other:?}; \
+                     whatever else is learned, tunings too, a webhook delivers, and the edge answers"
+                ));
+            }
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for WhatName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(D::Error::custom)
+    }
 }
 
 /// What is done where somebody else changed the set.
@@ -449,6 +476,14 @@ mod tests {
                 "core: is no setting",
             ),
             ("kind = \"file\"\npath = \"/a\"", "what: must be"),
+            (
+                "kind = \"solr\"\nwhat = \"tunings\"\naddress = \"http://a\"\nfield = \"t\"\ncore = \"c\"",
+                "what: must be synonyms (file, solr, opensearch), domains or prompts (file), or revisions (webhook), is \"tunings\"",
+            ),
+            (
+                "kind = \"solr\"\nwhat = \"domains\"\naddress = \"http://a\"\nfield = \"t\"\ncore = \"c\"",
+                "what: must be \"synonyms\" for this kind",
+            ),
             (
                 "kind = \"file\"\nwhat = \"domains\"\npath = \"/a\"\nformat = \"solr\"",
                 "format: must be plain",

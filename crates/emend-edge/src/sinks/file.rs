@@ -1,5 +1,7 @@
 //! Files: synonyms, lists of domains, prompts. Each is replaced as a whole; a program may run after it.
 
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::{collections::BTreeMap, io, path::Path, process::Stdio, time::Duration};

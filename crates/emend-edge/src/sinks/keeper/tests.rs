@@ -123,8 +123,9 @@ struct Edge {
 
 impl Edge {
     fn new(shelf: &Shelf, more: &str) -> Self {
+        let pace = if more.contains("pace") { "" } else { "pace = 0\n" };
         let settings =
-            format!("kind = \"solr\"\naddress = \"http://a\"\ncore = \"c\"\nfield = \"t\"\npace = 0\n{more}");
+            format!("kind = \"solr\"\naddress = \"http://a\"\ncore = \"c\"\nfield = \"t\"\n{pace}{more}");
         let (common, _) = testing::sink(&settings);
         Self {
             keeper: Keeper::new(shelf.clone(), &common, SystemClock::shared()),
@@ -147,6 +148,11 @@ fn first(revision: i64) -> Wanted {
 
 fn second(revision: i64) -> Wanted {
     wanted(&[("notebook", &["laptop"]), ("slate", &["tablet"])], revision)
+}
+
+/// Another set for each revision.
+fn changed(revision: i64) -> Wanted {
+    wanted(&[("notebook", &[&*format!("laptop {revision}")])], revision)
 }
 
 /// What another writer left there.
@@ -199,6 +205,52 @@ async fn what_is_left_as_somebody_changed_it_is_never_in_force() {
     assert!(
         edge.is_in_force(first(1), CONFIRMED).await,
         "it was put back by hand"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_written_at_once_when_idle_and_then_at_most_one_in_an_interval() {
+    let shelf = Shelf::with(Seen::Empty);
+    let mut edge = Edge::new(&shelf, "pace = 30");
+    let mut written = Vec::new();
+    for second in 0..100 {
+        let before = shelf.writes();
+        let stepped = edge.step(changed(second), LATER).await;
+        if shelf.writes() == before {
+            let Ok(Step::Later(wait)) = stepped else {
+                panic!("at {second}: {stepped:?}");
+            };
+            let due = 30 - second % 30;
+            assert_eq!(
+                wait,
+                Duration::from_secs(u64::try_from(due).unwrap()),
+                "at {second}"
+            );
+        } else {
+            assert!(
+                matches!(stepped, Ok(Step::InForce(_))),
+                "at {second}: {stepped:?}"
+            );
+            written.push(second);
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(written, [0, 30, 60, 90]);
+    assert_eq!(
+        shelf.stamp(),
+        Some(changed(90).stamp()),
+        "what waits is written together"
+    );
+    tokio::time::advance(Duration::from_mins(5)).await;
+    assert!(edge.is_in_force(changed(100), LATER).await, "it was idle");
+    // What fails costs an outage, too.
+    tokio::time::advance(Duration::from_secs(30)).await;
+    shelf.0.lock().unwrap().meddled = Some(Seen::Changed("2 synonyms".into()));
+    edge.step(changed(101), LATER).await.unwrap_err();
+    let again = edge.step(changed(101), LATER).await;
+    assert!(
+        matches!(again, Ok(Step::Later(wait)) if wait == Duration::from_secs(30)),
+        "{again:?}"
     );
 }
 

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use emend_base::{
-    SystemClock,
+    ManualClock, SharedClock, SystemClock,
     http_client::testing::{Reply, Server},
 };
 
@@ -26,6 +26,8 @@ struct Fake {
     is_closed: bool,
     was_closed: usize,
     reading: Reading,
+    /// It answers as if it had other synonyms than it has.
+    is_stale: bool,
     /// With what it answers a change of settings, if not as it should.
     changing: Option<Reply>,
 }
@@ -65,11 +67,12 @@ impl Fake {
                 Reply::Json(json!({}))
             }
             ("POST", "/products/_open") => {
-                self.is_closed = false;
+                (self.is_closed, self.is_stale) = (false, false);
                 Reply::Json(json!({}))
             }
             ("POST", "/products/_validate/query") => {
                 let probe = self.rules.iter().find(|rule| rule.starts_with(PROBE));
+                let probe = probe.filter(|_| !self.is_stale);
                 Reply::Json(json!({"explanations": [{"explanation": probe.map_or(PROBE, |rule| rule)}]}))
             }
             ("POST", "/products/_search") => Reply::Json(json!({"_shards": {"failed": 0}})),
@@ -88,18 +91,24 @@ struct Kept {
 
 impl Kept {
     async fn start() -> Self {
+        Self::with("always", SystemClock::shared()).await
+    }
+
+    /// One that may close its index in this window.
+    async fn with(window: &str, clock: SharedClock) -> Self {
         let engine = Arc::new(Mutex::new(Fake {
             rules: Vec::new(),
             is_closed: false,
             was_closed: 0,
             reading: Box::new(|_| None),
+            is_stale: false,
             changing: None,
         }));
         let shared = engine.clone();
         let server = Server::answering(move |request| shared.lock().unwrap().answer(request)).await;
         let (common, target) = sink(&format!(
-            "kind = \"opensearch\"\naddress = \"{}\"\nindex = \"products\"\nfilter = \"own\"\nfield = \"title\"\nwindow = \"always\"\n\
-             pace = 0",
+            "kind = \"opensearch\"\naddress = \"{}\"\nindex = \"products\"\nfilter = \"own\"\nfield = \"title\"\n\
+             window = \"{window}\"\npace = 0",
             server.url
         ));
         let TargetConfig::OpenSearch(config) = target else {
@@ -109,11 +118,7 @@ impl Kept {
         let note = directory.path().join("opensearch:cards.note");
         Self {
             engine,
-            keeper: Keeper::new(
-                OpenSearch::new(config, Some(note)),
-                &common,
-                SystemClock::shared(),
-            ),
+            keeper: Keeper::new(OpenSearch::new(config, Some(note)), &common, clock),
             _server: server,
             _directory: directory,
         }
@@ -223,4 +228,41 @@ async fn an_index_that_refuses_its_settings_is_opened_as_it_was() {
     kept.engine().changing = None;
     let written = kept.step(&TERMS, 2).await;
     assert!(matches!(written, Ok(Step::InForce(_))), "{written:?}");
+}
+
+#[tokio::test]
+async fn an_index_is_never_closed_outside_its_window() {
+    let at = |time: &str| time.parse::<Timestamp>().unwrap();
+    let clock = ManualClock::new(at("2026-03-01T00:30:00Z"));
+    let mut kept = Kept::with("02:00-04:00", clock.shared()).await;
+    for (time, closed, terms, wait) in [
+        ("2026-03-01T00:30:00Z", 0, 1, Some(90 * 60)),
+        ("2026-03-01T01:59:59Z", 0, 1, Some(1)),
+        ("2026-03-01T02:00:00Z", 1, 1, None),
+        ("2026-03-01T03:59:59Z", 2, 2, None),
+        ("2026-03-01T04:00:00Z", 2, 3, Some(22 * 3_600)),
+        ("2026-03-01T23:59:59Z", 2, 3, Some(2 * 3_600 + 1)),
+        ("2026-03-02T02:00:00Z", 3, 3, None),
+    ] {
+        clock.set(at(time));
+        let stepped = kept.step(&TERMS[..terms], 1).await;
+        match (&stepped, wait) {
+            (Ok(Step::InForce(_)), None) => {}
+            (Ok(Step::Later(found)), Some(wait)) => assert_eq!(*found, Duration::from_secs(wait), "{time}"),
+            _ => panic!("{time}: {stepped:?}"),
+        }
+        assert_eq!(kept.engine().was_closed, closed, "{time}");
+    }
+    // Neither to have loaded what is there already, nor to put right what somebody changed.
+    clock.set(at("2026-03-02T05:00:00Z"));
+    kept.engine().is_stale = true;
+    assert!(matches!(kept.step(&TERMS, 2).await, Ok(Step::Later(_))));
+    kept.engine().is_stale = false;
+    kept.engine().rules.push("by hand => mine".into());
+    assert!(matches!(kept.step(&TERMS, 3).await, Ok(Step::Later(_))));
+    assert_eq!(kept.engine().was_closed, 3);
+    clock.set(at("2026-03-03T02:00:00Z"));
+    assert!(matches!(kept.step(&TERMS, 3).await, Ok(Step::InForce(_))));
+    assert_eq!(kept.engine().was_closed, 4);
+    assert!(!kept.engine().rules.contains(&"by hand => mine".to_owned()));
 }
