@@ -20,6 +20,8 @@ use crate::Error;
 const NODE_KEEP_ALIVE: (f64, f64) = (15.0, 10.0);
 /// The same of a client, while calls are under way.
 const CLIENT_KEEP_ALIVE: (f64, f64) = (3.0, 2.0);
+/// Seconds between a server's bookmarks: one that answers pings and sends nothing else is noticed after three of them, 27 s.
+const BOOKMARK_INTERVAL: f64 = 9.0;
 /// The longest time that a setting may name, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
 
@@ -91,7 +93,8 @@ pub struct NodeSettings {
     pub cache_dir: Option<PathBuf>,
     /// The least number of seconds between writes of the copy. Default: 30.
     pub cache_interval: Option<f64>,
-    /// Seconds between the server's bookmarks, 1 to 3,600. Default: 30.
+    /// Seconds between the server's bookmarks, 1 to 3,600: after three of them, but at least 25 s, a server that sends nothing is
+    /// left. Default: 9.
     pub bookmark_interval: Option<f64>,
     /// The installation that is accepted although the copy is of another: a UUID.
     pub accept_installation: Option<String>,
@@ -232,7 +235,7 @@ impl NodeSettings {
             |field, value: Option<f64>, default| seconds(&mut violations, field, value.unwrap_or(default));
         let connect = time("connect_timeout", connection.connect_timeout, 10.0);
         let cache_interval = time("cache_interval", self.cache_interval, 30.0);
-        let bookmarks = time("bookmark_interval", self.bookmark_interval, 30.0);
+        let bookmarks = time("bookmark_interval", self.bookmark_interval, BOOKMARK_INTERVAL);
         let installation = self.accept_installation.as_deref().map(InstallationId::parse);
         let installation = installation.and_then(|parsed| violations.check("accept_installation", parsed));
         let kinds = self.kinds.iter().enumerate();
@@ -319,7 +322,41 @@ fn unreadable(error: &serde_json::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use emend_client::{
+        Lifecycle, Observed, SubscriberEvent,
+        simulation::{Silent, served_by},
+    };
+    use tokio::time::Instant;
+
     use super::*;
+
+    /// The default of every language: the specification wants silence noticed within 30 s.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_sends_nothing_is_noticed_within_thirty_seconds() {
+        let settings = r#"{"id": "a", "connection": {"addresses": ["127.0.0.1:1"]}}"#;
+        let builder = NodeSettings::from_json(settings).and_then(NodeSettings::builder);
+        let builder = served_by(builder.unwrap(), Arc::new(Silent::AfterSnapshot));
+        let (lifecycle, begun) = (Lifecycle::new(), Instant::now());
+        let (node, mut events) = builder.spawn_observed(&lifecycle).await.unwrap();
+        while let Some(observed) = events.next().await {
+            let Observed::Event(event) = observed else {
+                panic!("{observed:?}")
+            };
+            if let SubscriberEvent::Disconnected { reason, .. } = &*event {
+                assert!(reason.contains("no message for"), "{reason}");
+                break;
+            }
+        }
+        assert!(
+            begun.elapsed() <= Duration::from_secs(30),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert!(!node.view().staleness().connected);
+        lifecycle.shutdown(Duration::ZERO).await;
+    }
 
     #[test]
     fn every_setting_that_is_wrong_is_named_with_its_bound() {

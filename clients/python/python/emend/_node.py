@@ -73,7 +73,8 @@ class Node:
             labels: What describes it, for operators; at most 16.
             transient: It is no longer listed once it is gone.
             cache_interval: The least number of seconds between writes of the copy. Default: 30.
-            bookmark_interval: Seconds between the server's bookmarks, 1 to 3,600. Default: 30.
+            bookmark_interval: Seconds between the server's bookmarks, 1 to 3,600. A server that sends nothing for three
+                times as long, but at least 25 s, is left. Default: 9.
             accept_installation: The installation that it accepts although its copy is of another.
             mirror_prompts: Prompts that it keeps as files: ``directory``, ``namespace`` and ``label``.
             near_vectors: The directory of the vectors (Model2Vec's format) that near answers are given by, too, where

@@ -2,6 +2,8 @@
 //! to disk, and opens the next stream when this one ends, until it is asked to stop.
 
 mod effects;
+#[cfg(test)]
+mod tests;
 
 use std::{
     future::pending,
@@ -156,6 +158,7 @@ impl Session {
         };
         self.view.update_status(|status| status.connected = true);
         self.events.emit(SubscriberEvent::Connected);
+        let mut silence = self.settings.first_timeout;
         let mut last_message_at = Instant::now();
         loop {
             tokio::select! {
@@ -176,13 +179,14 @@ impl Session {
                             return ended;
                         }
                         last_message_at = Instant::now();
+                        silence = self.settings.idle_timeout;
                     }
                     None => return Ended::failed("the server ended the stream"),
                     Some(Err(status)) => return status.into(),
                 },
                 // Polled last: a message that has already arrived counts, however late it is read.
-                () = sleep_until(last_message_at + self.settings.idle_timeout) => {
-                    return Ended::failed(format!("no message for {:?}", self.settings.idle_timeout));
+                () = sleep_until(last_message_at + silence) => {
+                    return Ended::failed(format!("no message for {silence:?}"));
                 }
             }
         }

@@ -22,7 +22,9 @@ use super::{
 use crate::ServerAddress;
 
 /// A stream may wait this long for its turn to receive a snapshot. A dead connection is detected by keep-alive instead.
-const LEAST_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+const LEAST_FIRST_TIMEOUT: Duration = Duration::from_mins(1);
+/// Once it has begun, it may wait this long for its turn to receive a long update.
+const LEAST_IDLE_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Why a subscriber or feedback client cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,9 @@ pub(super) struct Settings {
     pub(super) kinds: Vec<Kind>,
     pub(super) include_user_scoped: bool,
     pub(super) bookmark_interval: Duration,
+    /// How long a stream may say nothing before its first message.
+    pub(super) first_timeout: Duration,
+    /// The same after it.
     pub(super) idle_timeout: Duration,
     pub(super) max_batch_bytes: u32,
     pub(super) connect_timeout: Duration,
@@ -231,8 +236,8 @@ impl SubscriberBuilder {
         self
     }
 
-    /// How long a stream may be silent before it is closed. Default: three times the bookmark interval, at least a
-    /// minute.
+    /// How long a stream may be silent before it is closed. Default: three times the bookmark interval, at least 25 s, and at
+    /// least a minute before its first message.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
@@ -373,6 +378,7 @@ impl SubscriberBuilder {
         if !violations.is_empty() {
             return Err(ConfigError::Invalid(violations));
         }
+        let bookmarks = self.bookmark_interval * 3;
         Ok(Settings {
             remote: remote.map(|endpoint| {
                 endpoint
@@ -387,9 +393,8 @@ impl SubscriberBuilder {
             kinds: self.kinds.clone(),
             include_user_scoped: self.include_user_scoped,
             bookmark_interval: self.bookmark_interval,
-            idle_timeout: self
-                .idle_timeout
-                .unwrap_or((self.bookmark_interval * 3).max(LEAST_IDLE_TIMEOUT)),
+            first_timeout: self.idle_timeout.unwrap_or(bookmarks.max(LEAST_FIRST_TIMEOUT)),
+            idle_timeout: self.idle_timeout.unwrap_or(bookmarks.max(LEAST_IDLE_TIMEOUT)),
             max_batch_bytes: self.max_batch_bytes,
             connect_timeout: self.connect_timeout,
             headers: self.headers.clone(),
