@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import emend
 
 from .services import Pair, eventually
 
@@ -80,8 +83,6 @@ def test_nothing_hangs_when_a_program_ends(pair: Pair) -> None:
     )
     assert ended.returncode == 0, ended
     # What was recorded last was sent.
-    import emend
-
     recorded = emend.Feedback(pair.feedback, namespace="ends").list_queries()
     eventually("it is stored", lambda: [query.query_id for query in recorded] == ["last"])
 
@@ -125,10 +126,17 @@ def test_what_goes_wrong_is_in_the_log_of_python() -> None:
     assert "WARNING emend.client.subscriber" in ended.stdout and "refused" in ended.stdout, ended
 
 
+def teach(pair: Pair, namespace: str, verb: str) -> None:
+    """What "go" means from now on."""
+    key = {"namespace": namespace, "kind": "RESOURCE_KIND_INVOCATION_PHRASE", "key": "go"}
+    with emend.Review(pair.learning) as review:
+        review.put_resource(key=key, value={"invocation_phrase": {"verb": verb}})
+
+
 APP = """
 import os
 import emend
-learning = os.environ["LEARNING"]
+learning, namespace = os.environ["LEARNING"], os.environ["NAMESPACE"]
 node = None
 
 def start():
@@ -137,19 +145,20 @@ def start():
     node.wait_ready(10)
 
 def answer(environ, respond):
-    hit = node.resolve("forks", "go")
+    hit = node.resolve(namespace, "go")
     respond("200 OK", [("content-type", "text/plain")])
     return [f"{os.getpid()} {hit.choice}".encode()]
 """
 
 
-def test_two_workers_of_gunicorn_with_preload_answer(pair: Pair, tmp_path: Path) -> None:
+def test_two_workers_of_gunicorn_with_preload_answer(pair: Pair, namespace: str, tmp_path: Path) -> None:
     import urllib.request
 
+    teach(pair, namespace, "walk")
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "settings.py").write_text("import app\ndef post_fork(server, worker):\n    app.start()\n")
     socket_path = tmp_path / "port"
-    environment = {**os.environ, "LEARNING": pair.learning}
+    environment = {**os.environ, "LEARNING": pair.learning, "NAMESPACE": namespace}
     command = [sys.executable, "-m", "gunicorn", "app:answer", "--preload", "--workers", "2"]
     command += ["--bind", "127.0.0.1:0", "--config", "settings.py", "--access-logfile", "-"]
     log = socket_path.with_suffix(".log")
@@ -157,16 +166,18 @@ def test_two_workers_of_gunicorn_with_preload_answer(pair: Pair, tmp_path: Path)
         server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
         try:
             address = eventually("it listens", lambda: _address(log))
-            workers = set()
+            choices: dict[str, str] = {}
 
-            def both() -> bool:
+            def ask() -> set[str]:
                 with urllib.request.urlopen(address, timeout=10) as answer:
                     worker, choice = answer.read().decode().split()
-                assert choice == "None"
-                workers.add(worker)
-                return len(workers) == 2
+                choices[worker] = choice
+                return set(choices.values())
 
-            eventually("both workers answer", both)
+            eventually("both workers answer", lambda: ask() and len(choices) == 2)
+            assert set(choices.values()) == {"walk"}, "it was learned before they began"
+            teach(pair, namespace, "sprint")
+            eventually("both workers answer what is learned while they run", lambda: ask() == {"sprint"})
         finally:
             server.terminate()
             assert server.wait(timeout=20) == 0, log.read_text()
@@ -188,7 +199,8 @@ app = celery.Celery("jobs", broker="filesystem://", backend="file://" + os.envir
 app.conf.broker_transport_options = {
     "data_folder_in": os.environ["QUEUE"], "data_folder_out": os.environ["QUEUE"], "processed_folder": os.environ["QUEUE"],
 }
-feedback = emend.Feedback(os.environ["FEEDBACK"], namespace="forks")
+namespace = os.environ["NAMESPACE"]
+feedback = emend.Feedback(os.environ["FEEDBACK"], namespace=namespace)
 # Made before the fork: what works on, and what does not.
 feedback.get_settings()
 node = None
@@ -202,11 +214,19 @@ def start(**_):
 @app.task
 def look_up(number):
     feedback.verb(f"celery {number}", correct="go")
-    return str(node.resolve("forks", "go").choice)
+    return os.getpid(), node.resolve(namespace, "go").choice
 """
 
 
-def test_a_worker_of_celery_that_forks_looks_up(pair: Pair, tmp_path: Path) -> None:
+ASK = """
+import json, jobs
+waiting = [jobs.look_up.delay(number) for number in range(4)]
+print(json.dumps([answer.get(timeout=50) for answer in waiting]))
+"""
+
+
+def test_a_worker_of_celery_that_forks_looks_up(pair: Pair, namespace: str, tmp_path: Path) -> None:
+    teach(pair, namespace, "walk")
     (tmp_path / "jobs.py").write_text(CELERY)
     for name in ("queue", "results"):
         (tmp_path / name).mkdir()
@@ -214,6 +234,7 @@ def test_a_worker_of_celery_that_forks_looks_up(pair: Pair, tmp_path: Path) -> N
         **os.environ,
         "LEARNING": pair.learning,
         "FEEDBACK": pair.feedback,
+        "NAMESPACE": namespace,
         "QUEUE": str(tmp_path / "queue"),
         "RESULTS": str(tmp_path / "results"),
     }
@@ -223,14 +244,17 @@ def test_a_worker_of_celery_that_forks_looks_up(pair: Pair, tmp_path: Path) -> N
         worker = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
         try:
             asked = subprocess.run(
-                [sys.executable, "-c", "import jobs; print([jobs.look_up.delay(n).get(timeout=50) for n in range(4)])"],
+                [sys.executable, "-c", ASK],
                 cwd=tmp_path,
                 env=environment,
                 capture_output=True,
                 text=True,
                 timeout=60,
             )
-            assert asked.stdout == "['None', 'None', 'None', 'None']\n", (asked, log.read_text())
+            assert asked.returncode == 0, (asked, log.read_text())
+            answers = json.loads(asked.stdout)
+            assert [choice for _, choice in answers] == ["walk"] * len(answers), (answers, log.read_text())
+            assert worker.pid not in {process for process, _ in answers}
         finally:
             worker.terminate()
             assert worker.wait(timeout=30) == 0, log.read_text()
