@@ -9,6 +9,9 @@ const STEPS: usize = 25;
 /// Keeps the slopes finite where every answer was right.
 const RIDGE: f64 = 0.1;
 
+/// The largest number below 1.
+const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
+
 /// What an answer to a phrase that means nothing learned counts beside others. By measurement (docs/learning.md): more
 /// leaves more such phrases alone, and others with them.
 const STRANGER: f64 = 0.5;
@@ -76,10 +79,10 @@ impl Calibration {
         })
     }
 
-    /// The probability that an answer with these signs is right.
+    /// The probability that an answer with these signs is right: above 0 and below 1, though `f32` rounds what is nearly certain to 1.
     pub(super) fn confidence(self, signs: Signs) -> f32 {
         let terms = self.slopes.iter().zip(terms(signs));
-        logistic(terms.map(|(slope, term)| slope * term).sum())
+        logistic(terms.map(|(slope, term)| slope * term).sum()).clamp(f32::MIN_POSITIVE, BELOW_ONE)
     }
 }
 
@@ -137,5 +140,12 @@ mod tests {
         assert_eq!(Calibration::of(&right[1..], &[]), None);
         let confidence = Calibration::of(&right, &[]).unwrap().confidence([1.0, 1.0, 1.0]);
         assert!(confidence > 0.7 && confidence < 0.99, "{confidence}");
+        let steep = Calibration {
+            slopes: [40.0; TERMS],
+        };
+        for (sign, side) in [(1.0, "sure"), (-10.0, "doubtful")] {
+            let confidence = steep.confidence([sign, sign, 0.0]);
+            assert!(confidence > 0.0 && confidence < 1.0, "{side}: {confidence}");
+        }
     }
 }

@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use self::{
     features::Features,
-    model::{Looked, MAX_PHRASES, Model},
+    model::{Looked, MAX_CHARACTERS, MAX_PHRASES, Model},
     neighbours::{Learned, Neighbours},
 };
 use crate::ids::length_prefixed;
@@ -218,12 +218,8 @@ impl Index {
     #[must_use]
     pub fn refit(&self) -> Fitted {
         let mut learned: Vec<Learned> = self.learned.iter().map(learned).collect();
-        let mut limit = u64::MAX;
-        if learned.len() > MAX_PHRASES {
-            let mut hashes: Vec<u64> = learned.iter().map(|learned| place(&learned.phrase)).collect();
-            limit = *hashes.select_nth_unstable(MAX_PHRASES - 1).1;
-            learned.retain(|learned| place(&learned.phrase) <= limit);
-        }
+        let limit = limit(&learned, MAX_PHRASES, MAX_CHARACTERS);
+        learned.retain(|learned| place(&learned.phrase) <= limit);
         Fitted {
             model: Arc::new(Model::fit(&self.method, learned)),
             digest: self.digest,
@@ -412,6 +408,26 @@ fn learned((phrase, choice): (&Arc<str>, &Arc<str>)) -> Learned {
         phrase: phrase.clone(),
         choice: choice.clone(),
     }
+}
+
+/// Up to which place phrases are fitted, so that there are at most so many, and so many characters in all.
+fn limit(learned: &[Learned], most_phrases: usize, most_characters: usize) -> u64 {
+    let count = |learned: &Learned| (place(&learned.phrase), learned.phrase.chars().count());
+    let mut places: Vec<(u64, usize)> = learned.iter().map(count).collect();
+    let characters: usize = places.iter().map(|(_, characters)| characters).sum();
+    if places.len() <= most_phrases && characters <= most_characters {
+        return u64::MAX;
+    }
+    places.sort_unstable();
+    let (mut limit, mut all) = (0, 0);
+    for (place, characters) in places.into_iter().take(most_phrases) {
+        all += characters;
+        if all > most_characters {
+            break;
+        }
+        limit = place;
+    }
+    limit
 }
 
 /// Decides which phrases are fitted where there are too many.

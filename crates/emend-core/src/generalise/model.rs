@@ -5,18 +5,26 @@ use std::sync::Arc;
 use super::{
     Method,
     arithmetic::log_odds,
-    calibration::{Calibration, Signs},
+    calibration::{Calibration, MIN_ANSWERS, Signs},
     classifier::{Classifier, Weights},
     features::Features,
     neighbours::{Learned, Neighbours},
-    vocabulary::{Vector, Vocabulary},
+    vocabulary::{MAX_ROWS, Vector, Vocabulary},
 };
 use crate::normalize::normalize;
 
-/// Phrases that are fitted at most.
+/// Phrases that are fitted at most, and their characters.
 pub(super) const MAX_PHRASES: usize = 20_000;
+pub(super) const MAX_CHARACTERS: usize = 2_000_000;
 /// Choices that are told apart by a classifier; among more only the nearest phrases answer, as among names of things.
 const MAX_CHOICES: usize = 500;
+/// Weights of a classifier at most, of a byte each: as many as the largest vocabulary takes with 150 choices. With more choices
+/// fewer features are known.
+const MAX_WEIGHTS: usize = 150 * MAX_ROWS;
+/// Phrases that a choice has for how sure a classifier may be to be learned: with fewer, most of what is known of the choice is
+/// left out with a phrase, and what is answered then says little about what is answered with all. By measurement
+/// (docs/learning.md).
+const ENOUGH_PHRASES: usize = 3;
 /// Parts of which each is answered by a classifier fitted to the others.
 const FOLDS: usize = 8;
 /// In each fold one of so many choices is left out with all its phrases.
@@ -72,10 +80,10 @@ impl Model {
             .iter()
             .map(|learned| Features::of(&learned.phrase))
             .collect();
-        let vocabulary = Vocabulary::of(features.iter());
         let mut choices: Vec<Arc<str>> = learned.iter().map(|learned| learned.choice.clone()).collect();
         choices.sort_unstable();
         choices.dedup();
+        let vocabulary = Vocabulary::of(features.iter(), most_rows(choices.len()));
         let meanings: Vec<usize> = learned
             .iter()
             .filter_map(|learned| choices.binary_search(&learned.choice).ok())
@@ -104,7 +112,14 @@ impl Model {
         model
     }
 
+    /// Learns how sure answers may be from answers to phrases that are left out. Where too few of these could be right, nothing
+    /// says how sure, and nothing is answered.
     fn calibrate(&mut self, method: &Method, features: &[Features], vectors: Vec<Vector>) {
+        let has_classifier = self.choices.len() <= MAX_CHOICES;
+        let most_have_enough = 2 * self.phrases_of_choices_with(ENOUGH_PHRASES) >= features.len();
+        if self.phrases_of_choices_with(2) < MIN_ANSWERS || has_classifier && !most_have_enough {
+            return;
+        }
         let alone: Vec<(Signs, bool)> = features
             .iter()
             .enumerate()
@@ -118,7 +133,7 @@ impl Model {
             })
             .collect();
         self.by_neighbour = Calibration::of(&alone, &[]);
-        if self.choices.len() > MAX_CHOICES {
+        if !has_classifier {
             return;
         }
         let names = self.choices.iter().enumerate().map(|(choice, name)| {
@@ -139,6 +154,15 @@ impl Model {
         }
         self.classifier = Calibration::of(&answers.to_known, &answers.to_strangers)
             .map(|calibration| (self.classify(&examples, |_| true), calibration));
+    }
+
+    /// How many phrases stand for choices that have at least so many.
+    fn phrases_of_choices_with(&self, least: usize) -> usize {
+        let mut counts = vec![0_usize; self.choices.len()];
+        for &choice in &self.meanings {
+            counts[choice] += 1;
+        }
+        counts.iter().filter(|&&count| count >= least).sum()
     }
 
     /// A classifier of the examples that count.
@@ -284,6 +308,15 @@ impl Model {
     }
 }
 
+/// How many features are known where there are so many choices.
+fn most_rows(choices: usize) -> usize {
+    if choices > MAX_CHOICES {
+        MAX_ROWS
+    } else {
+        MAX_ROWS.min(MAX_WEIGHTS / choices.max(1))
+    }
+}
+
 /// A phrase as the classifier sees it: its features and, after those, its vector.
 fn vector(method: &Method, vocabulary: &Vocabulary, phrase: &str, features: &Features) -> Vector {
     let mut vector = vocabulary.vector(features);
@@ -307,4 +340,54 @@ fn likeliest(probabilities: &[f32], may_answer: impl Fn(usize) -> bool) -> Optio
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Phrases of so many choices, so many of each.
+    fn fitted(choices: usize, each: usize) -> Model {
+        let mut learned: Vec<Learned> = (0..choices)
+            .flat_map(|choice| {
+                (0..each).map(move |number| Learned {
+                    phrase: format!("please do number {choice} now, {number}").into(),
+                    choice: format!("c{choice}").into(),
+                })
+            })
+            .collect();
+        learned.sort();
+        Model::fit(&Method::Lexical, learned)
+    }
+
+    #[test]
+    fn how_sure_is_not_learned_where_answers_without_a_phrase_say_too_little() {
+        let calibrated = |choices, each| {
+            let model = fitted(choices, each);
+            (model.classifier.is_some(), model.by_neighbour.is_some())
+        };
+        assert_eq!(calibrated(40, 1), (false, false), "no answer could be right");
+        assert_eq!(
+            calibrated(20, 2),
+            (false, false),
+            "half of a choice is left out with a phrase"
+        );
+        assert_eq!(calibrated(10, 3), (true, true));
+        assert_eq!(calibrated(2, 9), (false, false), "too few phrases");
+        assert_eq!(
+            calibrated(MAX_CHOICES + 1, 2),
+            (false, true),
+            "only the nearest phrase answers"
+        );
+    }
+
+    #[test]
+    fn a_classifier_has_no_more_weights_than_fit_into_memory() {
+        for choices in 0..=MAX_CHOICES {
+            let rows = most_rows(choices);
+            assert!(rows * choices <= MAX_WEIGHTS, "{choices}");
+            assert_eq!(rows == MAX_ROWS, choices <= 150, "{choices}");
+        }
+        assert_eq!(most_rows(MAX_CHOICES + 1), MAX_ROWS, "there is no classifier");
+    }
 }

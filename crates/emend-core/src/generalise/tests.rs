@@ -177,6 +177,29 @@ fn a_phrase_that_means_something_else_now_is_a_reason_for_that_alone() {
     }
 }
 
+#[test]
+fn where_there_is_too_much_the_phrases_of_the_smallest_hashes_are_fitted() {
+    let index = learned(&phrases());
+    let all: Vec<Learned> = index.learned.iter().map(super::learned).collect();
+    let characters: usize = all.iter().map(|learned| learned.phrase.chars().count()).sum();
+    let kept = |most_phrases, most_characters| {
+        let limit = limit(&all, most_phrases, most_characters);
+        let kept = all.iter().filter(|learned| place(&learned.phrase) <= limit);
+        let lengths: Vec<usize> = kept.map(|learned| learned.phrase.chars().count()).collect();
+        (lengths.len(), lengths.iter().sum::<usize>())
+    };
+    assert_eq!(limit(&all, all.len(), characters), u64::MAX);
+    assert_eq!(kept(10, characters).0, 10);
+    let (count, half) = kept(all.len(), characters / 2);
+    assert!(count < all.len() && half <= characters / 2, "{count} {half}");
+    assert_eq!(
+        kept(count + 1, characters).0,
+        count + 1,
+        "one more would be too much"
+    );
+    assert!(kept(count + 1, characters).1 > characters / 2);
+}
+
 /// Vectors of a phrase's length and its first letter.
 #[derive(Debug)]
 struct Made;

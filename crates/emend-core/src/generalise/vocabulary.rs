@@ -13,8 +13,8 @@ use super::{
     features::{Block, Feature, Features},
 };
 
-/// Most features of a vocabulary; those of the most phrases are kept. With 150 choices as many weights take 19 MiB.
-const MAX_ROWS: usize = 1 << 17;
+/// Most features of a vocabulary.
+pub(super) const MAX_ROWS: usize = 1 << 17;
 
 /// Takes a feature's hash for its own.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,8 +57,8 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of some phrases, whatever their order.
-    pub(super) fn of<'f>(phrases: impl ExactSizeIterator<Item = &'f Features>) -> Self {
+    /// That of some phrases, whatever their order: of so many features at most, those of the most phrases.
+    pub(super) fn of<'f>(phrases: impl ExactSizeIterator<Item = &'f Features>, most_rows: usize) -> Self {
         let all = number(phrases.len());
         let mut counts: ByFeature<Counted> = ByFeature::default();
         for (place, features) in phrases.enumerate() {
@@ -71,7 +71,7 @@ impl Vocabulary {
         }
         let mut counts: Vec<(u64, Counted)> = counts.into_iter().collect();
         counts.sort_unstable_by_key(|(hash, counted)| (Reverse(counted.phrases), *hash));
-        counts.truncate(MAX_ROWS);
+        counts.truncate(most_rows);
         // Most features are one phrase's alone. Phrase by phrase, their weights stand beside each other in memory, which is what
         // fitting them takes longest to go through.
         counts.sort_by_key(|(_, counted)| (counted.phrases == 1).then_some(counted.place));
