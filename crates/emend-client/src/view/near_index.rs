@@ -22,10 +22,11 @@ use crate::background;
 
 /// Of how many phrases a node makes models: their indexes then stay below 64 MB.
 const MOST_PHRASES: usize = 20_000;
-/// How many times as long as a fit took, at most `LONGEST_REST`, no model is fitted anew: so that where something changes all
-/// the time, most of a processor is left to others. A first model does not wait for that.
+/// How many times as long as a fit took no model is fitted anew: so that where something changes all the time, most of a processor
+/// is left to others. A first model does not wait for that.
 const REST: i32 = 4;
-const LONGEST_REST: SignedDuration = SignedDuration::from_secs(30);
+/// How long what changed waits for that at most: then all that waits is fitted one after the other, within a minute of its change.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_secs(30);
 
 /// A namespace and a kind.
 type Pair = (Arc<str>, Kind);
@@ -57,8 +58,16 @@ struct Here {
     is_off: bool,
     /// How its phrases are to be compared.
     method: Method,
-    /// The longer it waits for its model, the lower; `None` if nothing changed since the last one was begun.
-    turn: Option<u64>,
+    /// `None` if nothing changed since its last model was begun.
+    turn: Option<Turn>,
+}
+
+/// Since when a model waits to be made.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// The longer it waits, the lower.
+    number: u64,
+    since: Timestamp,
 }
 
 #[derive(Debug)]
@@ -148,7 +157,7 @@ impl NearIndex {
         if here.is_off || here.phrases > MOST_PHRASES {
             here.state = State::Left;
         }
-        here.wait(&mut self.turns);
+        here.wait(&mut self.turns, &self.clock);
         self.is_changed = true;
     }
 
@@ -162,7 +171,7 @@ impl NearIndex {
         if here.is_off {
             here.state = State::Left;
         }
-        here.wait(&mut self.turns);
+        here.wait(&mut self.turns, &self.clock);
         self.is_changed = true;
     }
 
@@ -260,13 +269,13 @@ impl NearIndex {
         // A thread that panicked has said so; what it was to make is begun anew.
         let made = thread.join().ok();
         if let Some((_, took)) = &made {
-            let rest = took.saturating_mul(REST).min(LONGEST_REST);
+            let rest = took.saturating_mul(REST);
             self.rests_until = self.clock.now().saturating_add(rest).unwrap_or(Timestamp::MAX);
         }
         if let Some(here) = self.pairs.get_mut(&pair) {
             match made {
                 Some((made, _)) => here.take(made),
-                None => here.wait(&mut self.turns),
+                None => here.wait(&mut self.turns, &self.clock),
             }
             self.is_changed = true;
         }
@@ -274,13 +283,19 @@ impl NearIndex {
 
     /// What is to be made next, if it may begin: what has waited the longest.
     fn next(&self) -> Option<&Pair> {
-        let is_rested = self.clock.now() >= self.rests_until;
-        let may_begin =
-            |here: &Here| here.is_lacking() && (is_rested || matches!(here.state, State::Told(_)));
+        let now = self.clock.now();
+        let is_rested = now >= self.rests_until;
+        let may_begin = |here: &Here| {
+            let waits_too_long = |turn: Turn| now.duration_since(turn.since) >= LONGEST_WAIT;
+            here.is_lacking()
+                && (is_rested
+                    || here.turn.is_some_and(waits_too_long)
+                    || matches!(here.state, State::Told(_)))
+        };
         self.pairs
             .iter()
             .filter(|(_, here)| may_begin(here))
-            .min_by_key(|(_, here)| here.turn)
+            .min_by_key(|(_, here)| here.turn.map(|turn| turn.number))
             .map(|(pair, _)| pair)
     }
 
@@ -302,7 +317,7 @@ impl NearIndex {
         match background::spawn("emend-near", timed) {
             Ok(thread) => self.working = Some(Working { pair, thread }),
             // The system has no thread for it now.
-            Err(_) => here.wait(&mut self.turns),
+            Err(_) => here.wait(&mut self.turns, &self.clock),
         }
     }
 
@@ -340,10 +355,13 @@ impl Here {
     }
 
     /// Waits from now on, if it does not yet.
-    fn wait(&mut self, turns: &mut u64) {
+    fn wait(&mut self, turns: &mut u64, clock: &SharedClock) {
         if self.turn.is_none() && self.is_lacking() {
             *turns += 1;
-            self.turn = Some(*turns);
+            self.turn = Some(Turn {
+                number: *turns,
+                since: clock.now(),
+            });
         }
     }
 
@@ -453,13 +471,18 @@ mod tests {
         index.working.as_ref().map(|working| &*working.pair.0)
     }
 
-    /// Waits until what is being made is made, and takes it a minute later, when nothing rests any more.
-    fn go_on(index: &mut NearIndex, clock: &ManualClock) {
+    /// Waits until what is being made is made, and takes it.
+    fn settled(index: &mut NearIndex) {
         let is_finished = |working: &Working| working.thread.is_finished();
         while !index.working.as_ref().is_none_or(is_finished) {
             thread::yield_now();
         }
         index.take();
+    }
+
+    /// Waits until what is being made is made, and takes it a minute later, when nothing rests any more.
+    fn go_on(index: &mut NearIndex, clock: &ManualClock) {
+        settled(index);
         clock.advance(SignedDuration::from_mins(1));
         index.refresh();
     }
@@ -500,13 +523,43 @@ mod tests {
         tell(&mut index, "a", 0..30);
         index.refresh();
         go_on(&mut index, &clock);
-        index.rests_until = clock.now().saturating_add(LONGEST_REST).unwrap();
+        index.rests_until = clock.now().saturating_add(LONGEST_WAIT).unwrap();
         tell(&mut index, "a", 30..31);
         assert!(!index.is_due(), "it rests");
         tell(&mut index, "b", 0..30);
         assert!(index.is_due());
         index.refresh();
         assert_eq!(made(&index), Some("b"));
+    }
+
+    #[test]
+    fn of_several_that_change_at_once_the_last_waits_no_longer_for_rest_than_the_first() {
+        let (mut index, clock) = index();
+        let namespaces = ["a", "b", "c", "d"];
+        for namespace in namespaces {
+            tell(&mut index, namespace, 0..30);
+        }
+        index.refresh();
+        while !index.is_current() {
+            go_on(&mut index, &clock);
+        }
+        let changed_at = clock.now();
+        for namespace in namespaces {
+            tell(&mut index, namespace, 30..31);
+        }
+        let mut order = Vec::new();
+        while !index.is_current() {
+            // After each fit rest is due that takes longer than anything may wait.
+            index.rests_until = clock.now().saturating_add(LONGEST_WAIT * 2).unwrap();
+            while !index.is_due() {
+                clock.advance(SignedDuration::from_secs(1));
+            }
+            index.refresh();
+            order.push(made(&index).unwrap_or("nothing").to_owned());
+            settled(&mut index);
+        }
+        assert_eq!(order, namespaces);
+        assert_eq!(clock.now().duration_since(changed_at), LONGEST_WAIT);
     }
 
     #[test]
