@@ -6,10 +6,11 @@ use emend_proto::{
     common::v1::{ResourceKey, ResourceValue},
     learning::v1::{
         DeleteResourceRequest, GetCandidateRequest, GetResourceRequest, ListCandidatesRequest,
-        ListNodesRequest, ListResourcesRequest, ListRevisionsRequest, NearAnswer, PutResourceRequest,
-        ResolveRequest, Revision,
+        ListNodesRequest, ListResourcesRequest, ListRevisionsRequest, NearAnswer, NearStatus,
+        PutResourceRequest, ResolveRequest, ResolveResponse, Revision,
     },
 };
+use futures::future::try_join_all;
 use http::StatusCode;
 use tonic::{Code, Status};
 
@@ -22,7 +23,7 @@ use crate::{
         kind_numbers, kinds, links,
         log::{Line, can_revert, is_settable, line},
     },
-    text::{self, Moment, moment},
+    text::{self, Language, Moment, moment},
     told::Told,
 };
 
@@ -61,6 +62,7 @@ struct Resolved {
     revision: i64,
     /// What similar phrases mean, where nothing was learned for this one.
     near: Option<NearShown>,
+    near_note: Option<&'static str>,
 }
 
 /// A near answer.
@@ -249,31 +251,59 @@ fn is_simple(kind: Kind) -> bool {
 }
 
 async fn resolve(visitor: &Visitor, phrase: &str, user: &str) -> Result<Vec<Resolved>, Status> {
-    let mut answers = Vec::new();
-    for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
-        let request = ResolveRequest {
-            namespace: visitor.namespace.clone(),
-            kind: kind.number(),
-            phrase: phrase.to_owned(),
-            near: true,
-            user_id: user.to_owned(),
-            ..ResolveRequest::default()
-        };
-        let mut resources = visitor.services.resources();
-        let answer = resources
-            .resolve(visitor.services.call(request))
-            .await?
-            .into_inner();
-        answers.push(Resolved {
-            kind: visitor.language.kind(kind.number()),
-            revision: answer.r#match.as_ref().map_or(0, |found| found.revision),
-            answer: answer.r#match.map(|found| found.value).unwrap_or_default(),
-            prohibited: answer.prohibited,
-            is_prohibited: answer.match_prohibited,
-            near: answer.near.map(NearShown::from),
-        });
+    let kinds = [Kind::InvocationPhrase, Kind::EntityAlias];
+    try_join_all(kinds.map(|kind| resolved(visitor, kind, phrase, user))).await
+}
+
+async fn resolved(visitor: &Visitor, kind: Kind, phrase: &str, user: &str) -> Result<Resolved, Status> {
+    let request = ResolveRequest {
+        namespace: visitor.namespace.clone(),
+        kind: kind.number(),
+        phrase: phrase.to_owned(),
+        near: true,
+        user_id: user.to_owned(),
+        ..ResolveRequest::default()
+    };
+    let mut resources = visitor.services.resources();
+    let answer = resources
+        .resolve(visitor.services.call(request))
+        .await?
+        .into_inner();
+    Ok(Resolved {
+        kind: visitor.language.kind(kind.number()),
+        near_note: near_note(visitor.language, &answer),
+        revision: answer.r#match.as_ref().map_or(0, |found| found.revision),
+        answer: answer.r#match.map(|found| found.value).unwrap_or_default(),
+        prohibited: answer.prohibited,
+        is_prohibited: answer.match_prohibited,
+        near: answer.near.map(NearShown::from),
+    })
+}
+
+/// Why there is no near answer, where that is not plain.
+fn near_note(language: Language, answer: &ResolveResponse) -> Option<&'static str> {
+    let is_unknown = answer.r#match.is_none() && !answer.match_prohibited;
+    match answer.near_status() {
+        NearStatus::Fitting => Some(language.t(
+            "near answers are being made: try again in a minute",
+            "類似フレーズのモデルを作成中です。1分ほどしてからもう一度お試しください",
+        )),
+        NearStatus::TooMany => Some(language.t(
+            "no near answers: more was learned than a model is made of",
+            "学習済みのフレーズが多すぎるため、類似による応答はありません",
+        )),
+        NearStatus::Off if is_unknown => Some(language.t(
+            "near answers are switched off for this kind",
+            "この種別では類似による応答が無効です",
+        )),
+        NearStatus::Ready | NearStatus::WithoutVectors if is_unknown && answer.near.is_none() => {
+            Some(language.t(
+                "nothing that was learned is similar enough",
+                "十分に似た学習済みフレーズはありません",
+            ))
+        }
+        _ => None,
     }
-    Ok(answers)
 }
 
 /// The key that fields name.
@@ -545,4 +575,33 @@ fn gone_to(visitor: &Visitor, key: &ResourceKey, told: Told) -> Answer {
         address(visitor, key),
         told.trim_start_matches('?')
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_proto::learning::v1::Match;
+
+    use super::*;
+
+    #[test]
+    fn a_look_up_says_why_there_is_no_near_answer() {
+        let note = |status: NearStatus, is_known: bool| {
+            let answer = ResolveResponse {
+                near_status: status.into(),
+                r#match: is_known.then(Match::default),
+                ..ResolveResponse::default()
+            };
+            near_note(Language::English, &answer).unwrap_or_default()
+        };
+        for is_known in [false, true] {
+            assert!(note(NearStatus::Fitting, is_known).contains("being made"));
+            assert!(note(NearStatus::TooMany, is_known).contains("more was learned"));
+        }
+        assert!(note(NearStatus::Off, false).contains("switched off"));
+        assert!(note(NearStatus::Ready, false).contains("similar enough"));
+        assert_eq!(
+            [note(NearStatus::Off, true), note(NearStatus::Ready, true)],
+            ["", ""]
+        );
+    }
 }
