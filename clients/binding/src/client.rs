@@ -1,7 +1,11 @@
 //! Calling every method of both services by its name, with JSON.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use emend_base::Entropy;
 use emend_client::{CallError, Effect, EncodedCall, FeedbackClient};
@@ -18,7 +22,10 @@ const UPLOAD: Duration = Duration::from_mins(10);
 /// Calls a service. It connects on the first call, and works on after a fork.
 #[derive(Debug)]
 pub struct Client {
-    connected: PerProcess<FeedbackClient>,
+    /// Nothing once it is closed.
+    connected: PerProcess<ArcSwapOption<FeedbackClient>>,
+    /// For a child, too, that is forked afterwards.
+    closed: AtomicBool,
     names: FieldNames,
     entropy: Entropy,
 }
@@ -29,10 +36,11 @@ impl Client {
         let connect = move || {
             // A channel is served by the runtime in which it is made.
             let _within = background::handle()?.enter();
-            settings.client()
+            settings.client().map(ArcSwapOption::from_pointee)
         };
         Ok(Self {
             connected: PerProcess::new(connect)?,
+            closed: AtomicBool::new(false),
             names,
             entropy: Entropy::system(),
         })
@@ -97,9 +105,26 @@ impl Client {
         })
     }
 
+    /// Calls fail from now on with the reason `CLOSED`. The connection is closed once the calls under way are answered.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        if let Ok(connected) = self.connected.get() {
+            connected.value.store(None);
+        }
+    }
+
     /// This process's client, for what else uses the connection.
     pub(crate) fn connected(&self) -> Result<FeedbackClient, Error> {
-        Ok(self.connected.get()?.value.clone())
+        let connected = self.connected.get()?;
+        let client = connected.value.load_full();
+        match client {
+            Some(client) if !self.closed.load(Ordering::Acquire) => Ok(FeedbackClient::clone(&client)),
+            _ => Err(Error::new(
+                Code::FailedPrecondition,
+                "CLOSED",
+                "this client is closed: make another one to go on",
+            )),
+        }
     }
 
     fn prepare(

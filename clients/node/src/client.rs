@@ -67,10 +67,11 @@ impl Client {
         }
     }
 
-    /// Ends what is under way.
+    /// Ends what is under way, and closes the connection.
     #[napi]
     pub fn close(&self) {
         self.open.cancel();
+        self.client.close();
     }
 }
 

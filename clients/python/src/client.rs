@@ -80,6 +80,11 @@ impl Client {
         let opening = self.0.stream(method, request, deadline(seconds)?);
         start(async move { opening.await.map(Answers::from) }, done)
     }
+
+    /// Refuses calls from now on.
+    fn close(&self) {
+        self.0.close();
+    }
 }
 
 /// Requests on their way; `None` once it has ended.

@@ -94,6 +94,8 @@ class Proxy:
         self._target = (host, int(port))
         self._talking = threading.Event()
         self._talking.set()
+        self.open: set[socket.socket] = set()
+        """The connections of clients that are open."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -118,6 +120,7 @@ class Proxy:
             except OSError:
                 client.close()
                 continue
+            self.open.add(client)
             for source, sink in ((client, server), (server, client)):
                 threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
 
@@ -129,6 +132,7 @@ class Proxy:
         except OSError:
             pass
         finally:
+            self.open.discard(source)
             for end in (source, sink):
                 try:
                     end.shutdown(socket.SHUT_RDWR)

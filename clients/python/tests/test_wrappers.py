@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +13,7 @@ import emend
 from emend import messages
 from emend.answers import Change
 
-from .services import Pair, eventually
+from .services import Pair, Proxy, eventually
 
 
 def learn(feedback: emend.Feedback, node: emend.Node, phrase: str, verb: str) -> emend.Recorded:
@@ -201,6 +203,26 @@ def test_an_error_names_each_field_with_its_bound(feedback: emend.Feedback) -> N
         feedback.verb("a", correct="b", nonsense=1)  # type: ignore[call-arg]
     with pytest.raises(emend.InvalidArgument, match="nonsense"):
         feedback.submit({"nonsense": {}})
+
+
+def test_what_is_closed_refuses_calls_and_has_no_connection(pair: Pair, namespace: str) -> None:
+    proxy = Proxy(pair.learning)
+    with emend.Review(proxy.address, namespace=namespace) as review:
+        assert list(review.list_candidates()) == []
+        assert len(proxy.open) == 1
+    calls: list[Callable[[], object]] = [
+        lambda: list(review.list_candidates()),
+        lambda: next(review.watch_queue()),
+        lambda: review.import_resources([]),
+        lambda: asyncio.run(review.aio.get_access()),
+    ]
+    for call in calls:
+        with pytest.raises(emend.FailedPrecondition, match="closed") as refused:
+            call()
+        assert refused.value.reason == "CLOSED"
+    eventually("its connection is closed", lambda: not proxy.open)
+    review.close()
+    proxy.close()
 
 
 def test_a_retracted_correction_no_longer_counts(feedback: emend.Feedback) -> None:

@@ -181,7 +181,9 @@ class Connected(Service):
         _background.opened(self)
 
     def close(self) -> None:
-        """Nothing is kept open that needs it; there for ``with`` and for symmetry."""
+        """Closes the connection once the calls under way are answered. Later ones raise `FailedPrecondition` (``CLOSED``)."""
+        self._client.close()
+        _background.closed(self)
 
     def __enter__(self) -> Self:
         return self
