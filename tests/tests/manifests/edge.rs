@@ -1,10 +1,10 @@
-//! The components `edge` and `edge-sidecar`: their settings are accepted, and what they name is there.
+//! The components `edge` and `edge-sidecar`, rendered: their settings are accepted, and what they name is there.
 
 use std::collections::BTreeSet;
 
 use emend_edge::{Config, Listen};
 
-use crate::objects::{Objects, directory, list, render, text};
+use crate::objects::{Objects, list, render, render_in, render_theirs, text, transformer};
 
 fn settings(file: &str) -> Config {
     Config::parse(file).unwrap_or_else(|error| panic!("{error}"))
@@ -93,38 +93,115 @@ fn an_edges_pods_listen_where_its_service_says_and_read_what_is_mounted() {
 }
 
 #[test]
-fn a_sidecar_reads_what_is_mounted_and_is_added_to_what_asks_for_one() {
-    let component = directory().join("components/edge-sidecar");
-    let file = std::fs::read_to_string(component.join("edge.toml")).expect("its settings");
-    let config = settings(&file);
-    assert_eq!(config.listen, ["127.0.0.1:7420".parse().unwrap()]);
-    let kustomization = std::fs::read_to_string(component.join("kustomization.yaml")).expect("a file");
-    let kustomization: serde_json::Value = serde_saphyr::from_str(&kustomization).expect("YAML");
-    let patch: serde_json::Value =
-        serde_saphyr::from_str(&text(&kustomization, "/patches/0/patch")).expect("YAML");
+fn an_edges_certificate_is_for_the_names_that_its_service_has_in_the_overlays_namespace() {
+    let renaming = transformer("tls-names");
+    let Some(objects) = render_in("elsewhere", "prod", &["tls", "edge"], &renaming) else {
+        return;
+    };
+    let certificate = objects.named("Certificate", "emend-edge").expect("a certificate");
+    let names: Vec<String> = list(certificate, "/spec/dnsNames")
+        .iter()
+        .map(|name| text(name, ""))
+        .collect();
     assert_eq!(
-        text(&kustomization, "/patches/0/target/labelSelector"),
-        "emend-edge=sidecar"
+        names,
+        [
+            "emend-edge",
+            "emend-edge.elsewhere",
+            "emend-edge.elsewhere.svc",
+            "emend-edge.elsewhere.svc.cluster.local",
+            "localhost",
+        ]
     );
-    let sidecar = &list(&patch, "/spec/template/spec/initContainers")[0];
+}
+
+/// Two backends of somebody's, one of which asks for a sidecar and has a volume and a container to start before of its own.
+const BACKENDS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: search
+  labels: {emend-edge: sidecar}
+spec:
+  selector: {matchLabels: {app: search}}
+  template:
+    metadata: {labels: {app: search}}
+    spec:
+      initContainers: [{name: warm-up, image: warm-up}]
+      containers: [{name: search, image: search}]
+      volumes: [{name: own, emptyDir: {}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other}
+spec:
+  selector: {matchLabels: {app: other}}
+  template:
+    metadata: {labels: {app: other}}
+    spec: {containers: [{name: other, image: other}]}
+";
+
+#[test]
+fn a_sidecar_is_added_to_the_pods_that_ask_for_one_and_reads_what_is_mounted() {
+    let Some(objects) = render_theirs("search", BACKENDS, &["edge-sidecar"]) else {
+        return;
+    };
+    let config = objects
+        .of("ConfigMap")
+        .find(|config| text(config, "/metadata/name").starts_with("emend-edge-sidecar-"));
+    let config = config.expect("the settings of edges");
+    assert_eq!(text(config, "/metadata/namespace"), "search");
+    let settings = settings(&text(config, "/data/edge.toml"));
+    assert_eq!(settings.listen, ["127.0.0.1:7420".parse().unwrap()]);
+    let pod = |name: &str| {
+        let deployment = objects.named("Deployment", name).expect("a backend");
+        deployment.pointer("/spec/template/spec").cloned().expect("a pod")
+    };
+    let other = pod("other");
+    assert_eq!(
+        (
+            list(&other, "/initContainers").len(),
+            list(&other, "/volumes").len()
+        ),
+        (0, 0),
+        "{other}"
+    );
+    let pod = pod("search");
+    let names = |pointer: &str| -> BTreeSet<String> {
+        let items = list(&pod, pointer).iter();
+        items.map(|item| text(item, "/name")).collect()
+    };
+    assert_eq!(names("/containers"), ["search".to_owned()].into());
+    assert_eq!(
+        names("/initContainers"),
+        ["emend-edge", "warm-up"].map(str::to_owned).into()
+    );
+    let volumes = names("/volumes");
+    assert!(volumes.contains("own"), "{volumes:?}");
+    let sidecar = list(&pod, "/initContainers")
+        .iter()
+        .find(|container| text(container, "/name") == "emend-edge");
+    let sidecar = sidecar.expect("an edge");
+    // It goes on running beside the backend, and is of our image.
     assert_eq!(text(sidecar, "/restartPolicy"), "Always");
-    let mounted: Vec<String> = list(sidecar, "/volumeMounts")
-        .iter()
-        .map(|mount| text(mount, "/mountPath"))
-        .collect();
-    for file in files(&config) {
-        assert!(
-            mounted.iter().any(|path| file.starts_with(path)),
-            "{file} in {mounted:?}"
-        );
+    assert!(
+        text(sidecar, "/image").starts_with("registry.example/emend/emend:"),
+        "{sidecar}"
+    );
+    let mounts = list(sidecar, "/volumeMounts");
+    for mount in mounts {
+        assert!(volumes.contains(&text(mount, "/name")), "{mount} in {volumes:?}");
     }
-    let volumes: BTreeSet<String> = list(&patch, "/spec/template/spec/volumes")
+    for file in files(&settings) {
+        let is_mounted = mounts
+            .iter()
+            .any(|mount| file.starts_with(&text(mount, "/mountPath")));
+        assert!(is_mounted, "{file} in {mounts:?}");
+    }
+    let mounted = list(&pod, "/volumes")
         .iter()
-        .map(|volume| text(volume, "/name"))
-        .collect();
-    let named: BTreeSet<String> = list(sidecar, "/volumeMounts")
-        .iter()
-        .map(|mount| text(mount, "/name"))
-        .collect();
-    assert_eq!(volumes, named);
+        .find(|volume| text(volume, "/name") == "emend-edge");
+    assert_eq!(
+        text(mounted.expect("the settings' volume"), "/configMap/name"),
+        text(config, "/metadata/name")
+    );
 }

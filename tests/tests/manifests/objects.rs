@@ -46,7 +46,25 @@ pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Opti
 
 /// The same, in this namespace.
 pub(crate) fn render_in(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
-    let output = rendering(namespace, overlay, components, more)?;
+    Some(objects(rendering(
+        namespace,
+        Base::Overlay(overlay),
+        components,
+        more,
+    )?))
+}
+
+/// Renders manifests of somebody's own, in a namespace of theirs, with these components.
+pub(crate) fn render_theirs(namespace: &str, manifests: &str, components: &[&str]) -> Option<Objects> {
+    Some(objects(rendering(
+        namespace,
+        Base::Manifests(manifests),
+        components,
+        "",
+    )?))
+}
+
+fn objects(output: Output) -> Objects {
     assert!(
         output.status.success(),
         "{}",
@@ -56,12 +74,12 @@ pub(crate) fn render_in(namespace: &str, overlay: &str, components: &[&str], mor
     let objects = text
         .split("\n---\n")
         .map(|object| serde_saphyr::from_str(object).unwrap_or_else(|error| panic!("{error}:\n{object}")));
-    Some(Objects(objects.collect()))
+    Objects(objects.collect())
 }
 
 /// Why kustomize refuses `overlay` with these components.
 pub(crate) fn refusal(overlay: &str, components: &[&str]) -> Option<String> {
-    let output = rendering("emend", overlay, components, "")?;
+    let output = rendering("emend", Base::Overlay(overlay), components, "")?;
     assert!(!output.status.success(), "{components:?} are rendered");
     Some(String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -71,8 +89,17 @@ pub(crate) fn transformer(name: &str) -> String {
     format!("transformers:\n  - {ROOT}/transformers/{name}\n")
 }
 
+/// What components are put into.
+#[derive(Debug, Clone, Copy)]
+enum Base<'a> {
+    /// One of our overlays, by its name.
+    Overlay(&'a str),
+    /// Manifests of somebody's own.
+    Manifests(&'a str),
+}
+
 /// What kustomize makes of a custom overlay.
-fn rendering(namespace: &str, overlay: &str, components: &[&str], more: &str) -> Option<Output> {
+fn rendering(namespace: &str, base: Base<'_>, components: &[&str], more: &str) -> Option<Output> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
         skipped(format!("{PROGRAM} is not set"));
         return None;
@@ -88,11 +115,15 @@ fn rendering(namespace: &str, overlay: &str, components: &[&str], more: &str) ->
         .collect::<Vec<_>>()
         .join("/");
     let named = |kind: &str, name: &str| format!("  - {up}{}/{kind}/{name}\n", root.display());
+    let resources = match base {
+        Base::Overlay(overlay) => named("overlays", overlay),
+        Base::Manifests(manifests) => {
+            fs::write(scratch.path().join("theirs.yaml"), manifests).expect("a file");
+            "  - theirs.yaml\n".to_owned()
+        }
+    };
     // A user who takes both puts what components add into the overlay's namespace.
-    let mut text = format!(
-        "namespace: {namespace}\nresources:\n{}",
-        named("overlays", overlay)
-    );
+    let mut text = format!("namespace: {namespace}\nresources:\n{resources}");
     if !components.is_empty() {
         text.push_str("components:\n");
     }
