@@ -2813,7 +2813,7 @@ export interface QueryInteraction {
   objectId: string
   /**
    * What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's
-   * `item_click` and `clickThrough`; an impression is none. Required; 1 to 64 characters, kept in lower case.
+   * `item_click` and `clickThrough`; an impression is none. Required; 1 to 100 characters, kept in lower case.
    */
   action: string
   /** The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000. */

@@ -200,7 +200,7 @@ both_databases! {
 }
 
 /// Documents as `OpenSearch` UBI writes them: bulk lines, several of one query, browsing, events about nothing.
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 17] = [
     r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#,
     r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"2024-12-10T00:01:29.378Z"}"#,
     r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.149+0000"}"#,
@@ -216,6 +216,9 @@ const DOCUMENTS: [&str; 15] = [
     r#"{"_index":"ubi_queries","_source":{"query_id":"found","user_query":"jaar","query_response_hit_ids":["x"]}}"#,
     r#"{"action_name":"click","query_id":"found","object":{"object_id":"x"},"position":{"ordinal":1}}"#,
     r#"{"query_id":"jumped","user_query":"two\nlines","query_response_hit_ids":["x"],"client_id":"c2"}"#,
+    // As version 1.3.0 of the schemas has them: no id, no zone, an action of 100 characters.
+    r#"{"application":"shop","user_query":"nameless","client_id":"c3","query_response_id":"r","query_response_hit_ids":["x"],"timestamp":"2018-11-13T20:20:39","query_attributes":{}}"#,
+    r#"{"action_name":"click_0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123","query_id":"found","session_id":"s","timestamp":"2018-11-13T20:20:39","event_attributes":{"object":{"object_id":"x","object_id_field":"sku"},"position":{"ordinal":1}}}"#,
 ];
 
 async fn with_raters(database: Database) -> System {
@@ -307,24 +310,50 @@ async fn documents_posted_live_equal_the_same_imported(databases: [Database; 2])
             assert_eq!(taken[ours], counts[theirs], "{ours} of {taken}");
         }
     }
-    let expected = known(&imported, 5).await;
+    let expected = known(&imported, 6).await;
     assert_eq!(
         expected[4]["interactions"].as_array().map(Vec::len),
         Some(2),
         "{expected:?}"
     );
-    assert_eq!(known(&live, 5).await, expected);
+    let nameless = &expected[5];
+    assert!(
+        nameless["queryId"].as_str().unwrap().starts_with("ubi-"),
+        "{nameless}"
+    );
+    assert_eq!(nameless["searchedAt"], "2018-11-13T20:20:39Z", "{nameless}");
+    assert_eq!(
+        expected[0]["interactions"].as_array().map(Vec::len),
+        Some(2),
+        "{expected:?}"
+    );
+    assert_eq!(known(&live, 6).await, expected);
 
     // One by one, as a list, and under the names of the indexes.
     let one =
         r#"{"query_id":"single","user_query":"lamp","action_name":"search","query_response_hit_ids":["l"]}"#;
     assert_eq!(post("/v1/ubi/queries", one).await.1["queries"], 1);
+    // Of one query in two bodies the first counts.
+    let later = r#"{"query_id":"single","user_query":"lamps","query_response_hit_ids":["l","m"]}"#;
+    assert_eq!(post("/v1/ubi/queries", later).await.1["queries"], 1);
     let events = r#"[{"query_id":"single","action_name":"click","object_id":"l"}, {"query_id":"single","object_id":"l"}]"#;
     let (status, taken) = post("/v1/ubi/events", events).await;
     assert_eq!((status, &taken["interactions"]), (200, &1.into()), "{taken}");
     assert_eq!(
         taken["errors"],
         serde_json::json!([{"line": 2, "field": "action_name", "description": "is required"}])
+    );
+    let single = eventually("what was clicked is listed", || async {
+        let found = listed(&live, &["--query-id", "single"]).await;
+        let found: Option<serde_json::Value> = found.first().and_then(|line| serde_json::from_str(line).ok());
+        let found = found.filter(|query| query["interactions"].is_array());
+        found.ok_or_else(|| "not yet".to_owned())
+    })
+    .await;
+    assert_eq!(
+        (&single["queryText"], &single["hitCount"]),
+        (&"lamp".into(), &1.into()),
+        "{single}"
     );
     let (status, refused) = post(
         "/v1/ubi",

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_by_its_field() {
         let found = read(concat!(
-            "{\"user_query\":\"x\"}\n",
+            "{\"query_id\":\"q\"}\n",
             "{\"query_id\":\"q\",\"user_query\":{\"a\":1}}\n",
             "{\"query_id\":\"q\",\"user_query\":\"x\",\"timestamp\":\"yesterday\"}\n",
             "{\"query_id\":\"q\",\"user_query\":\"x\",\"query_response_hit_ids\":7}\n",
@@ -243,7 +243,7 @@ mod tests {
         ));
         let errors: Vec<String> = found.into_iter().map(Result::unwrap_err).collect();
         for (error, begins) in errors.iter().zip([
-            "query_id: is required",
+            "user_query: is required",
             "user_query: must be a text",
             "timestamp: must be a time",
             "query_response_hit_ids: must be a list of ids",

@@ -105,7 +105,7 @@ pub struct QueryInteraction {
     #[prost(string, tag = "2")]
     pub object_id: ::prost::alloc::string::String,
     /// What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's `item_click` and
-    /// `click_through`; an impression is none. Required; 1 to 64 characters, kept in lower case.
+    /// `click_through`; an impression is none. Required; 1 to 100 characters, kept in lower case.
     #[prost(string, tag = "3")]
     pub action: ::prost::alloc::string::String,
     /// The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000.

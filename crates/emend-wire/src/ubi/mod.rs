@@ -1,16 +1,18 @@
-//! Documents of `OpenSearch`'s User Behavior Insights, version 1: those of its indexes `ubi_queries` and `ubi_events`, as they are
+//! Documents of `OpenSearch`'s User Behavior Insights, up to version 1.3.0 of its schemas: those of its indexes `ubi_queries` and `ubi_events`, as they are
 //! (also with their `_source` as a search answers them), or as the bulk API takes them, each after its action.
 //!
 //! Which it is says the index, if it is named; else a document with an `action_name` is an event, another one a query. Events
 //! that name no query or no object tell nothing of a result, and a query with an empty text is browsing: both are passed over.
-//! Several documents may be of one query ([`Searches`]).
+//! Several documents may be of one query ([`Searches`]). A query that names no id gets one of what it says, so that it is the same query
+//! whoever reads it, and however often.
 
 mod searches;
 
 use emend_core::violation::FieldViolation;
 use emend_proto::feedback::v1::{Query, QueryInteraction, QueryResult};
-use jiff::Timestamp;
+use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
 pub use searches::{Placed, Searches};
 
@@ -147,8 +149,21 @@ fn acted_on(object: &Object, action: Action) -> Result<Document, FieldViolation>
     }
 }
 
+/// What a made id begins with.
+const MADE: &str = "ubi-";
+
 fn query(object: &Object) -> Result<Query, FieldViolation> {
     let hits = hits(object)?;
+    let (query_text, searched_at) = (required(object, "user_query")?, timestamp(object)?);
+    let session_id = text(object, &["client_id"])?.unwrap_or_default();
+    let query_id = if let Some(id) = text(object, &["query_id"])? {
+        id
+    } else {
+        let at = searched_at.map(|at| (at.seconds, at.nanos));
+        let response = text(object, &["query_response_id"])?;
+        let said = serde_json::json!([query_text, session_id, at, response, hits]);
+        format!("{MADE}{:032x}", xxh3_128(said.to_string().as_bytes()))
+    };
     let hit_count = hits
         .as_ref()
         .map(|hits| i32::try_from(hits.len()).unwrap_or(i32::MAX));
@@ -157,12 +172,12 @@ fn query(object: &Object) -> Result<Query, FieldViolation> {
         ..QueryResult::default()
     };
     Ok(Query {
-        query_id: required(object, "query_id")?,
-        query_text: required(object, "user_query")?,
-        session_id: text(object, &["client_id"])?.unwrap_or_default(),
+        query_id,
+        query_text,
+        session_id,
         top_results: hits.into_iter().flatten().take(MAX_RESULTS).map(result).collect(),
         hit_count,
-        searched_at: timestamp(object)?,
+        searched_at,
         ..Query::default()
     })
 }
@@ -271,20 +286,107 @@ fn hits(object: &Object) -> Result<Option<Vec<String>>, FieldViolation> {
     }
 }
 
-/// ISO 8601 with a zone, or milliseconds since 1970.
+/// ISO 8601, in UTC where it names no zone, or milliseconds since 1970.
 fn timestamp(object: &Object) -> Result<Option<prost_types::Timestamp>, FieldViolation> {
     let Some(text) = text(object, &["timestamp"])? else {
         return Ok(None);
     };
     let at = match text.parse::<i64>() {
         Ok(millis) => Timestamp::from_millisecond(millis).ok(),
-        Err(_) => text.parse().ok(),
+        Err(_) => text.parse().ok().or_else(|| without_zone(&text)),
     };
     let at = at.ok_or_else(|| {
         wrong(
             "timestamp",
-            "must be a time with its zone in ISO 8601, or milliseconds since 1970",
+            "must be a time in ISO 8601, of UTC where it names no zone, or milliseconds since 1970",
         )
     })?;
     Ok(Some(crate::render::timestamp(at)))
+}
+
+/// The moment of a date and time that name no zone.
+fn without_zone(text: &str) -> Option<Timestamp> {
+    let time = text.get("2018-11-13".len()..)?;
+    let is_plain = time.starts_with(['T', 't', ' '])
+        && time
+            .chars()
+            .skip(1)
+            .all(|letter| letter.is_ascii_digit() || ":.,".contains(letter));
+    let at = is_plain.then(|| text.parse::<civil::DateTime>().ok())??;
+    at.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(document: &Value) -> Result<Document, FieldViolation> {
+        super::document(document.as_object().expect("an object"))
+    }
+
+    fn query_of(document: &Value) -> Query {
+        match read(document) {
+            Ok(Document::Query(query)) => *query,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_query_without_an_id_has_that_of_what_it_says() {
+        let search = json!({"user_query": "tv", "client_id": "c", "query_response_hit_ids": ["a"], "timestamp": "2018-11-13T20:20:39Z"});
+        let id = query_of(&search).query_id;
+        assert!(id.starts_with(MADE) && id.len() == MADE.len() + 32, "{id}");
+        // The same moment and results, said otherwise, as in CSV.
+        let same = json!({"user_query": "tv", "client_id": "c", "query_response_hit_ids": "a", "timestamp": 1_542_140_439_000_i64});
+        assert_eq!(query_of(&same).query_id, id);
+        for (field, value) in [
+            ("user_query", json!("tvs")),
+            ("client_id", json!("d")),
+            ("query_response_hit_ids", json!([])),
+            ("query_response_hit_ids", Value::Null),
+            ("query_response_id", json!("r")),
+            ("timestamp", json!("2018-11-13T20:20:40Z")),
+        ] {
+            let mut other = search.clone();
+            other[field] = value;
+            assert_ne!(query_of(&other).query_id, id, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_one_of_utc() {
+        let of = |timestamp: Value| {
+            let query = read(&json!({"query_id": "q", "user_query": "tv", "timestamp": timestamp}));
+            query.map(|document| match document {
+                Document::Query(query) => query.searched_at.map(|at| (at.seconds, at.nanos)),
+                other => panic!("{other:?}"),
+            })
+        };
+        // The examples of the schema, and what others make of them.
+        for (timestamp, expected) in [
+            (json!("2018-11-13T20:20:39+00:00"), (1_542_140_439, 0)),
+            (json!("2018-11-13T20:20:39Z"), (1_542_140_439, 0)),
+            (json!("2018-11-13T20:20:39"), (1_542_140_439, 0)),
+            (json!("2018-11-13T20:20:39.250"), (1_542_140_439, 250_000_000)),
+            (json!("2018-11-13 20:20:39"), (1_542_140_439, 0)),
+            (json!("2018-11-13T20:20:39+02:00"), (1_542_133_239, 0)),
+            (json!(1_542_140_439_000_i64), (1_542_140_439, 0)),
+        ] {
+            assert_eq!(of(timestamp.clone()), Ok(Some(expected)), "{timestamp}");
+        }
+        for timestamp in [
+            "2018-11-13",
+            "2018-11-13T20:20:39[Nowhere/Atall]",
+            "2018-11-13T20:20:39 CET",
+            "yesterday",
+        ] {
+            assert_eq!(
+                of(json!(timestamp)).unwrap_err().field,
+                "timestamp",
+                "{timestamp}"
+            );
+        }
+    }
 }

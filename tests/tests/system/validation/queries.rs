@@ -155,7 +155,7 @@ fn record_interaction() -> Rpc {
             &of(QueryInteraction {
                 query_id: long(129),
                 object_id: long(257),
-                action: long(65),
+                action: long(101),
                 position: 100_001,
                 acted_at: Some(FAR_AHEAD),
             }),

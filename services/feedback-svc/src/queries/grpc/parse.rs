@@ -26,6 +26,7 @@ const MAX_TITLE: usize = 300;
 const MAX_OBJECT_ID: usize = 256;
 const MAX_NAMESPACES: usize = 32;
 const MAX_NAME: usize = 64;
+const MAX_ACTION: usize = 100;
 const MAX_SESSION: usize = 128;
 const MAX_POSITION: u32 = 100_000;
 /// How far in the future something may have happened, for clocks that differ.
@@ -228,7 +229,7 @@ fn interaction(message: &pb::QueryInteraction, now: Timestamp) -> Result<At<Inte
     let mut violations = Violations::new();
     let query_id = violations.check("query_id", QueryId::parse(&message.query_id));
     let object_id = violations.check("object_id", bounded_text(&message.object_id, 1, MAX_OBJECT_ID));
-    let action = violations.check("action", bounded_text(&message.action, 1, MAX_NAME));
+    let action = violations.check("action", bounded_text(&message.action, 1, MAX_ACTION));
     let position = u32::try_from(message.position)
         .ok()
         .filter(|position| *position <= MAX_POSITION)

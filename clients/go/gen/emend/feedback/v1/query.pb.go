@@ -298,7 +298,7 @@ type QueryInteraction struct {
 	// The result's id in the index. Required; 1 to 256 characters.
 	ObjectId string `protobuf:"bytes,2,opt,name=object_id,json=objectId,proto3" json:"object_id,omitempty"`
 	// What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's `item_click` and
-	// `click_through`; an impression is none. Required; 1 to 64 characters, kept in lower case.
+	// `click_through`; an impression is none. Required; 1 to 100 characters, kept in lower case.
 	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000.
 	Position int32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
