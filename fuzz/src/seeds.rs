@@ -84,6 +84,7 @@ pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
                 "\" OR *:* OR \"\u{1}a\\\u{2}\\\" OR secret:\"x\u{2}' | secret | '\u{1}{!parser q=secret}x",
                 "x) OR (*:*\u{1}/.*/\u{2}[a TO *] ~2 ^9\u{2}a && b || !c\u{1}-not +must\u{1}\u{7f}\u{202e}x\u{2}\\' & 'x",
                 "\u{1}顔\u{2}face\u{1}にダメージ\u{1}?!\u{2}-\u{1}",
+                "a\n* : *\r\nb\u{1}term\u{2}x\r\nOR secret\u{2}\u{2028}y\u{2029}z\u{2}\u{85}\u{b}w",
             ]),
         ),
         ("statuses", requests::statuses()),

@@ -28,6 +28,11 @@ pub trait Lookup: DeserializeOwned + JsonSchema + Send {
     /// Its name in addresses.
     const NAME: &str;
 
+    /// The user whose own is asked for, too.
+    fn user(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether it needs the right to act for users.
     fn is_for_a_user(&self) -> bool {
         false
@@ -70,7 +75,7 @@ pub struct Resolve {
     phrase: String,
     /// `invocation_phrase` (the default) or `entity_alias`.
     kind: Option<String>,
-    /// Whose own answers count first.
+    /// Whose own answers count first; refused where the edge holds nothing of users' own.
     user: Option<String>,
     /// What the backend would answer by itself.
     #[serde(default)]
@@ -119,6 +124,10 @@ impl Lookup for Resolve {
 
     const NAME: &str = "resolve";
 
+    fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
     fn answer(self, node: &Node, namespace: &str) -> Result<Resolved, Error> {
         few("candidates", self.candidates.len())?;
         let candidates = self
@@ -157,7 +166,7 @@ pub struct Expand {
     /// `keyword` (the default) or `embedding`: what is embedded has its representatives behind it.
     #[serde(default)]
     mode: Mode,
-    /// Whose own synonyms count, too.
+    /// Whose own synonyms count, too; refused where the edge holds nothing of users' own.
     user: Option<String>,
     /// In what places are counted: `code_points` (the default), `utf16` or `bytes`.
     #[serde(default)]
@@ -232,6 +241,10 @@ impl Lookup for Expand {
 
     const NAME: &str = "expand";
 
+    fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
     fn answer(self, node: &Node, namespace: &str) -> Result<ExpandedFor, Error> {
         let mode = match self.mode {
             Mode::Keyword => "keyword",
@@ -274,7 +287,7 @@ impl Lookup for Expand {
 pub struct Synonyms {
     /// The term.
     term: String,
-    /// Whose own synonyms count, too.
+    /// Whose own synonyms count, too; refused where the edge holds nothing of users' own.
     user: Option<String>,
 }
 
@@ -289,6 +302,10 @@ impl Lookup for Synonyms {
     type Answer = SynonymsOfTerm;
 
     const NAME: &str = "synonyms";
+
+    fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
 
     fn answer(self, node: &Node, namespace: &str) -> Result<SynonymsOfTerm, Error> {
         let synonyms = node.synonyms(namespace, &self.term, self.user.as_deref())?;

@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub node: Arc<Node>,
     /// The namespaces that it answers for.
     pub followed: Arc<Followed>,
+    /// Whether it holds what users taught for themselves, and their profiles.
+    pub holds_users: bool,
     /// Who may ask; none: whoever can connect.
     pub authenticator: Option<Arc<Authenticator>>,
     /// Where requests are counted.
@@ -191,6 +193,13 @@ async fn tell<L: Lookup>(
     }
 }
 
+/// Why nothing of a user's own is answered: an answer without it would look like one with it.
+fn without_users() -> Error {
+    let why = "this edge holds nothing of users' own: to have it answer with that, set include_user_scoped = true in [node] of its \
+               edge.toml, or start it with --user-scoped";
+    Error::of_field("user", why)
+}
+
 impl Shared {
     /// Refuses a namespace that the caller may not read, or that the edge does not follow.
     fn admit(&self, caller: &Caller, namespace: &str) -> Result<(), Error> {
@@ -242,6 +251,9 @@ impl Shared {
         let lookup = violations::parse::<L>(asked)?;
         if lookup.is_for_a_user() {
             caller.may_ask(namespace, true).map_err(Error::refused)?;
+        }
+        if lookup.user().is_some() && !self.holds_users {
+            return Err(without_users());
         }
         lookup.answer(&self.node, namespace)
     }

@@ -150,6 +150,7 @@ pub async fn start_measured(
     let labels = &mut config.node.labels;
     labels.entry(SORT.to_owned()).or_insert_with(|| EDGE.to_owned());
     let followed = Followed::by(&config.node, lifecycle)?;
+    let holds_users = config.node.include_user_scoped;
     let sinks = SinkMetrics::of_process(metrics);
     sinks::start(config.sinks, &config.node, &sinks, lifecycle).await?;
     let node = Arc::new(Node::start(config.node).await?);
@@ -164,6 +165,7 @@ pub async fn start_measured(
             is_secured: tls.is_some(),
         },
         followed,
+        holds_users,
         authenticator,
         tls,
         names: config.names,
@@ -203,6 +205,7 @@ struct Served {
     metrics: EdgeMetrics,
     edge: Edge,
     followed: Arc<Followed>,
+    holds_users: bool,
     authenticator: Option<Arc<Authenticator>>,
     tls: Option<Arc<TlsServer>>,
     names: Vec<String>,
@@ -263,6 +266,7 @@ impl Served {
         Arc::new(Shared {
             node: Arc::clone(&self.edge.node),
             followed: Arc::clone(&self.followed),
+            holds_users: self.holds_users,
             // Who may use a socket, its owner says, and gRPC's server knows its callers itself.
             authenticator: self.authenticator.clone().filter(|_| hosts.is_some()),
             metrics: self.metrics.clone(),

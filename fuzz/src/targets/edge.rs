@@ -8,6 +8,8 @@ use serde_json::Value;
 const PART: char = '\u{1}';
 /// Stands between a term and each of its alternatives.
 const ALTERNATIVE: char = '\u{2}';
+/// The most texts that are written for one where an engine knows no "or".
+const MOST_LINES: usize = 12;
 
 /// Parts of a text alternate: what stands between terms, and a term with its alternatives. The query has the form that the query of
 /// a harmless text of as many words has.
@@ -50,8 +52,22 @@ pub(super) fn queries(bytes: &[u8]) -> usize {
             }
             written += query.to_string().len();
         }
+        let query = fragment(Engine::Plain, &hostile, &target);
+        let text = query.as_str().expect("it is a text");
+        let lines: Vec<&str> = text.split('\n').filter(|_| !text.is_empty()).collect();
+        assert!(lines.len() <= MOST_LINES, "{text:?}");
+        for line in lines {
+            assert!(!line.trim().is_empty(), "an empty text finds everything");
+            assert!(!line.contains(ends_line), "{text:?}");
+        }
+        written += text.len();
     }
     written
+}
+
+/// Whether some program or other takes it for the end of a line.
+fn ends_line(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
 /// A text of these parts, each as `write` has it.

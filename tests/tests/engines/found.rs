@@ -2,15 +2,15 @@
 
 use emend_base::Lifecycle;
 use emend_edge::Edge;
-use emend_proto::common::v1::SynonymRelation;
+use emend_proto::{common::v1::SynonymRelation, learning::v1::PutResourceRequest};
 use emend_tests::harness::{
     Database, NAMESPACE, System,
     http::ask_with,
     says,
-    says::synonyms,
+    says::{synonym_key, synonym_value, synonyms},
     start::Settings,
     system::Service,
-    wait::{eventually, holds},
+    wait::{PATIENCE, eventually, holds},
 };
 use serde_json::{Value, json};
 use sqlx::Connection as _;
@@ -68,6 +68,34 @@ pub(crate) async fn three_corrections(system: &System, term: &str) {
     }
 }
 
+/// Learns each of the hostile texts that can be learned as what a term stands for; the terms.
+async fn hostile_alternatives(system: &System, edge: &Edge) -> Vec<String> {
+    let learning = system.learning();
+    let (mut terms, mut revision) = (Vec::new(), 0);
+    for (place, hostile) in HOSTILE.iter().enumerate() {
+        let term = format!("kettle{place}");
+        let request = PutResourceRequest {
+            key: Some(synonym_key(&term, hostile)),
+            value: Some(synonym_value(hostile)),
+            reason: "somebody means harm".into(),
+            ..PutResourceRequest::default()
+        };
+        // What has control characters is refused.
+        if let Ok(learned) = learning.resources.clone().put_resource(request).await {
+            revision = learned.into_inner().revision;
+            terms.push(term);
+        }
+    }
+    assert!(terms.len() + 1 >= HOSTILE.len(), "{terms:?}");
+    let applied = edge.node().wait_for_revision(revision, PATIENCE);
+    applied.await.expect("all are learned");
+    for term in &terms {
+        let alternatives = edge.node().synonyms(NAMESPACE, term, None);
+        assert_ne!(alternatives.expect("a term"), [""; 0], "{term}");
+    }
+    terms
+}
+
 async fn until_ready(edge: &Edge) {
     eventually("the edge has a state", async || {
         let address = edge.addresses()[0];
@@ -102,6 +130,11 @@ async fn what_is_corrected_is_found(kind: Kind) {
         let (query, _) = expanded(&edge, kind.name(), &format!("{hostile} notebook")).await;
         let found = engine.search(&query).await;
         assert_eq!(found, Ok(Vec::new()), "{hostile:?}: {query}");
+    }
+    for term in hostile_alternatives(&system, &edge).await {
+        let (query, _) = expanded(&edge, kind.name(), &term).await;
+        let found = engine.search(&query).await;
+        assert_eq!(found, Ok(Vec::new()), "{term}: {query}");
     }
     edge.node().close().await.expect("the node ends");
     lifecycle.shutdown(std::time::Duration::from_secs(5)).await;
@@ -148,15 +181,17 @@ async fn what_is_corrected_is_found_by_postgresql_and_no_text_leaves_its_place()
     };
     assert_eq!(searched("cheap notebook").await, [0; 0]);
     three_corrections(&system, "notebook").await;
-    let corrected = edge
-        .node()
-        .wait_for_revision(1, std::time::Duration::from_secs(30));
+    let corrected = edge.node().wait_for_revision(1, PATIENCE);
     corrected.await.expect("the correction counts");
     assert_eq!(searched("cheap notebook").await, [0]);
     for hostile in HOSTILE {
         // Words like "or" are none in PostgreSQL's English.
         let found = searched(&format!("{hostile} notebook")).await;
         assert!(!found.contains(&2), "{hostile:?} finds {found:?}");
+    }
+    for term in hostile_alternatives(&system, &edge).await {
+        let found = searched(&term).await;
+        assert!(!found.contains(&2), "{term} finds {found:?}");
     }
     edge.node().close().await.expect("the node ends");
     lifecycle.shutdown(std::time::Duration::from_secs(5)).await;

@@ -21,12 +21,12 @@ use emend_tests::{
 };
 use tokio::time::timeout;
 
-const LOST: &str = "report_lost_card";
+pub(crate) const LOST: &str = "report_lost_card";
 const BALANCE: &str = "show_balance";
-const ASKED: &str = "i think i lost my card";
+pub(crate) const ASKED: &str = "i think i lost my card";
 
 /// Teaches two verbs, enough for a model; the last revision.
-async fn teach(system: &System) -> i64 {
+pub(crate) async fn teach(system: &System) -> i64 {
     let learning = system.learning();
     let mut revision = 0;
     for thing in [
@@ -67,7 +67,7 @@ async fn teach(system: &System) -> i64 {
     revision
 }
 
-async fn resolved(system: &System, phrase: &str) -> ResolveResponse {
+pub(crate) async fn resolved(system: &System, phrase: &str) -> ResolveResponse {
     let learning = system.learning();
     let request = ResolveRequest {
         namespace: NAMESPACE.into(),

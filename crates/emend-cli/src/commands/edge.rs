@@ -48,6 +48,7 @@ An edge.toml says the same and more:
   id = \"edge-1\"
   namespaces = [\"shop\"]
   cache_dir = \"/var/cache/emend\"
+  include_user_scoped = true
   [node.connection]
   addresses = [\"learning.example:7402\"]
   token_file = \"/etc/emend/token\"
@@ -79,6 +80,10 @@ pub struct Args {
     /// The directory of its copy, from which it answers while the services are away
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
+    /// Hold what users taught for themselves and their profiles, too, as `include_user_scoped` in a file does: without it a look-up
+    /// that names a user is refused
+    #[arg(long, env = "EMEND_EDGE_USER_SCOPED")]
+    user_scoped: bool,
     /// What operators see of it.
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -106,6 +111,7 @@ impl Args {
         let node = &mut config.node;
         node.id = self.id.unwrap_or_else(|| std::mem::take(&mut node.id));
         node.zone = self.zone.unwrap_or_else(|| std::mem::take(&mut node.zone));
+        node.include_user_scoped |= self.user_scoped;
         Ok(config)
     }
 }
@@ -159,7 +165,14 @@ pub async fn beside(
 ) -> Result<Edge> {
     let mut config = match file {
         Some(file) => read("--edge-config", file)?,
-        None => Config::default(),
+        None => Config {
+            node: NodeSettings {
+                // Where the pair knows no callers, whoever is on this machine may read everything anyway.
+                include_user_scoped: context.global.token_file.is_none(),
+                ..NodeSettings::default()
+            },
+            ..Config::default()
+        },
     };
     if let Some(address) = address {
         let listen = address.parse::<Listen>();

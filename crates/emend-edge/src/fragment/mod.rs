@@ -13,7 +13,7 @@ mod variations;
 use emend_binding::answers::Expanded;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use self::field::{Field, FieldError};
 
@@ -35,7 +35,7 @@ pub enum Engine {
     Meilisearch,
     /// A union of searches of Typesense.
     Typesense,
-    /// One text, with `A OR B` where a term stands.
+    /// Texts without any syntax, a line for each: the text as it was written, then with each alternative.
     Plain,
 }
 
@@ -127,7 +127,7 @@ pub fn fragment(engine: Engine, expanded: &Expanded, target: &Target) -> Value {
         Engine::Postgres => Value::String(tsquery::query(&parts, target)),
         Engine::Meilisearch => variations::meilisearch(&parts, target),
         Engine::Typesense => variations::typesense(&parts, target),
-        Engine::Plain => json!(expanded.text),
+        Engine::Plain => Value::String(variations::plain(&parts)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Engines whose queries know no "or": the text once for each alternative, as searches whose results are merged.
+//! Engines whose queries know no "or", and programs that know no queries: the text once for each alternative, as searches whose results
+//! are merged, or as lines.
 
 use serde_json::{Value, json};
 
@@ -28,6 +29,11 @@ pub(super) fn typesense(parts: &Parts<'_>, target: &Target) -> Value {
         .map(|text| json!({"collection": target.index, "q": text, "query_by": fields.join(",")}))
         .collect();
     json!({"union": true, "searches": searches})
+}
+
+/// A line for each: it has no syntax but that none of them has a line break.
+pub(super) fn plain(parts: &Parts<'_>) -> String {
+    texts(parts).collect::<Vec<_>>().join("\n")
 }
 
 /// The text as it was written, then with its alternatives. None if it has no words: an empty text would find everything.
@@ -97,6 +103,7 @@ mod tests {
             typesense(&parts, &target)["searches"][1],
             json!({"collection": "shop", "q": "cheap laptop", "query_by": "title,body"})
         );
+        assert_eq!(plain(&parts), "cheap notebook\ncheap laptop");
     }
 
     #[test]
@@ -123,5 +130,33 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_text_leaves_its_line() {
+        for hostile in HOSTILE {
+            let text = expanded(
+                &format!("{hostile} term"),
+                &[("term", &["term", "other", hostile])],
+            );
+            let written = plain(&Parts::of(&text));
+            let lines: Vec<&str> = written.split(ends_line).collect();
+            assert_eq!(lines.len(), 3, "{written:?}");
+            assert!(
+                lines[0].ends_with("term") && lines[1].ends_with("other"),
+                "{written:?}"
+            );
+        }
+        let nothing = expanded("?! -", &[]);
+        assert_eq!(
+            plain(&Parts::of(&nothing)),
+            "",
+            "an empty line would find everything"
+        );
+    }
+
+    /// Whether some program or other takes it for the end of a line.
+    fn ends_line(letter: char) -> bool {
+        letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
     }
 }

@@ -23,7 +23,7 @@ pub struct PromptOf {
     /// What stands where its variables do, by name.
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Whose profile and own examples count.
+    /// Whose profile and own examples count; refused where the edge holds nothing of users' own.
     user: Option<String>,
     /// `en` or `ja`: the language of what is put around examples.
     language: Option<String>,
@@ -33,6 +33,10 @@ impl Lookup for PromptOf {
     type Answer = RenderedPrompt;
 
     const NAME: &str = "prompt";
+
+    fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
 
     fn is_for_a_user(&self) -> bool {
         self.user.is_some()
@@ -133,7 +137,7 @@ impl Lookup for ExamplesOf {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ProfileLookup")]
 pub struct ProfileOf {
-    /// The user's id.
+    /// The user's id; refused where the edge holds nothing of users' own.
     user: String,
 }
 
@@ -141,6 +145,10 @@ impl Lookup for ProfileOf {
     type Answer = UserProfile;
 
     const NAME: &str = "profile";
+
+    fn user(&self) -> Option<&str> {
+        Some(&self.user)
+    }
 
     fn is_for_a_user(&self) -> bool {
         true

@@ -195,7 +195,7 @@ pub struct ResolveQuestion {
     /// invocation_phrase or entity_alias. Default: invocation_phrase.
     #[prost(string, optional, tag = "2")]
     pub kind: ::core::option::Option<::prost::alloc::string::String>,
-    /// Whose own answers count first, at most 128 characters. Default: nobody's.
+    /// Whose own answers count first, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
     #[prost(string, optional, tag = "3")]
     pub user: ::core::option::Option<::prost::alloc::string::String>,
     /// What the backend would answer by itself, at most 1,000. Default: none.
@@ -334,7 +334,7 @@ pub struct ExpandQuestion {
     /// keyword or embedding. Default: keyword.
     #[prost(string, optional, tag = "2")]
     pub mode: ::core::option::Option<::prost::alloc::string::String>,
-    /// Whose own synonyms count, too, at most 128 characters. Default: nobody's.
+    /// Whose own synonyms count, too, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
     #[prost(string, optional, tag = "3")]
     pub user: ::core::option::Option<::prost::alloc::string::String>,
     /// In what places are counted: code_points, utf16 or bytes. Default: code_points.
@@ -421,7 +421,7 @@ pub struct SynonymsQuestion {
     /// The term. Required.
     #[prost(string, tag = "1")]
     pub term: ::prost::alloc::string::String,
-    /// Whose own synonyms count, too, at most 128 characters. Default: nobody's.
+    /// Whose own synonyms count, too, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
     #[prost(string, optional, tag = "2")]
     pub user: ::core::option::Option<::prost::alloc::string::String>,
 }
@@ -751,7 +751,8 @@ pub struct PromptQuestion {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
-    /// Whose profile and own examples count; needs the right to act for users. Default: nobody's.
+    /// Whose profile and own examples count; needs the right to act for users, and is refused where the edge holds nothing of users' own.
+    /// Default: nobody's.
     #[prost(string, optional, tag = "4")]
     pub user: ::core::option::Option<::prost::alloc::string::String>,
     /// en or ja: the language of what is put around examples. Default: that of the namespace.
@@ -918,7 +919,7 @@ impl ::prost::Name for RatedExample {
 /// What does a user know and want to learn? It needs the right to act for users.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ProfileQuestion {
-    /// The user's id. Required.
+    /// The user's id. Required; refused where the edge holds nothing of users' own.
     #[prost(string, tag = "1")]
     pub user: ::prost::alloc::string::String,
 }

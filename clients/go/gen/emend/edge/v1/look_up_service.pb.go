@@ -758,7 +758,7 @@ type ResolveQuestion struct {
 	Phrase string `protobuf:"bytes,1,opt,name=phrase,proto3" json:"phrase,omitempty"`
 	// invocation_phrase or entity_alias. Default: invocation_phrase.
 	Kind *string `protobuf:"bytes,2,opt,name=kind,proto3,oneof" json:"kind,omitempty"`
-	// Whose own answers count first, at most 128 characters. Default: nobody's.
+	// Whose own answers count first, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
 	User *string `protobuf:"bytes,3,opt,name=user,proto3,oneof" json:"user,omitempty"`
 	// What the backend would answer by itself, at most 1,000. Default: none.
 	Candidates []*OwnChoice `protobuf:"bytes,4,rep,name=candidates,proto3" json:"candidates,omitempty"`
@@ -1150,7 +1150,7 @@ type ExpandQuestion struct {
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// keyword or embedding. Default: keyword.
 	Mode *string `protobuf:"bytes,2,opt,name=mode,proto3,oneof" json:"mode,omitempty"`
-	// Whose own synonyms count, too, at most 128 characters. Default: nobody's.
+	// Whose own synonyms count, too, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
 	User *string `protobuf:"bytes,3,opt,name=user,proto3,oneof" json:"user,omitempty"`
 	// In what places are counted: code_points, utf16 or bytes. Default: code_points.
 	Units *string `protobuf:"bytes,4,opt,name=units,proto3,oneof" json:"units,omitempty"`
@@ -1403,7 +1403,7 @@ type SynonymsQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The term. Required.
 	Term string `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// Whose own synonyms count, too, at most 128 characters. Default: nobody's.
+	// Whose own synonyms count, too, at most 128 characters; refused where the edge holds nothing of users' own. Default: nobody's.
 	User          *string `protobuf:"bytes,2,opt,name=user,proto3,oneof" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2295,7 +2295,8 @@ type PromptQuestion struct {
 	Label *string `protobuf:"bytes,2,opt,name=label,proto3,oneof" json:"label,omitempty"`
 	// What stands where its variables do, by name. Default: what the prompt says.
 	Variables map[string]string `protobuf:"bytes,3,rep,name=variables,proto3" json:"variables,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Whose profile and own examples count; needs the right to act for users. Default: nobody's.
+	// Whose profile and own examples count; needs the right to act for users, and is refused where the edge holds nothing of users' own.
+	// Default: nobody's.
 	User *string `protobuf:"bytes,4,opt,name=user,proto3,oneof" json:"user,omitempty"`
 	// en or ja: the language of what is put around examples. Default: that of the namespace.
 	Language      *string `protobuf:"bytes,5,opt,name=language,proto3,oneof" json:"language,omitempty"`
@@ -2755,7 +2756,7 @@ func (x *RatedExample) GetIssues() []string {
 // What does a user know and want to learn? It needs the right to act for users.
 type ProfileQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user's id. Required.
+	// The user's id. Required; refused where the edge holds nothing of users' own.
 	User          string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
