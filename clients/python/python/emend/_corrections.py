@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Union
 
-from ._generated.messages import Correction, Feedback, Outcome, SearchTuningValue
+from ._errors import invalid
+from ._generated.messages import (
+    Correction,
+    EdgeRelation,
+    Feedback,
+    Outcome,
+    SearchRatingValue,
+    SearchTuningValue,
+    SynonymRelation,
+    TrustLevel,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -13,7 +23,34 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _Level = Literal["primary", "government", "academic", "trusted", "low", "unverified"]
-_RATINGS: Mapping[object, str] = {1: "UP", 0: "NEUTRAL", -1: "DOWN"}
+_Synonyms = Literal["equivalent", "one_way", "misspelling"]
+_Edge = Literal["supports", "refutes", "neutral"]
+_Rating = Literal[1, 0, -1]
+
+# What the words are called on the wire: type checkers hold both sides to the contract.
+LEVELS: Mapping[_Level, TrustLevel] = {
+    "primary": "TRUST_LEVEL_PRIMARY",
+    "government": "TRUST_LEVEL_GOVERNMENT",
+    "academic": "TRUST_LEVEL_ACADEMIC",
+    "trusted": "TRUST_LEVEL_TRUSTED",
+    "low": "TRUST_LEVEL_LOW",
+    "unverified": "TRUST_LEVEL_UNVERIFIED",
+}
+SYNONYMS: Mapping[_Synonyms, SynonymRelation] = {
+    "equivalent": "SYNONYM_RELATION_EQUIVALENT",
+    "one_way": "SYNONYM_RELATION_ONE_WAY",
+    "misspelling": "SYNONYM_RELATION_TYPO",
+}
+EDGES: Mapping[_Edge, EdgeRelation] = {
+    "supports": "EDGE_RELATION_SUPPORTS",
+    "refutes": "EDGE_RELATION_REFUTES",
+    "neutral": "EDGE_RELATION_NEUTRAL",
+}
+RATINGS: Mapping[_Rating, SearchRatingValue] = {
+    1: "SEARCH_RATING_VALUE_UP",
+    0: "SEARCH_RATING_VALUE_NEUTRAL",
+    -1: "SEARCH_RATING_VALUE_DOWN",
+}
 
 
 class Said(TypedDict, total=False):
@@ -143,15 +180,12 @@ class Corrections(Generic[R]):
         term: str,
         equivalents: Sequence[str],
         *,
-        relation: Literal["equivalent", "one_way", "misspelling"] = "equivalent",
+        relation: _Synonyms = "equivalent",
         **said: Unpack[Said],
     ) -> R:
-        """Other terms stand for this one: who searches for one finds the others."""
-        form = {
-            "term": term,
-            "equivalents": list(equivalents),
-            "relation": f"SYNONYM_RELATION_{relation.upper()}",
-        }
+        """Other terms stand for this one: who searches for one finds the others. ``"one_way"``: who searches for another finds this
+        one, and not the other way round; ``"misspelling"``: they are misspellings of it."""
+        form = {"term": term, "equivalents": list(equivalents), "relation": _wire("relation", SYNONYMS, relation)}
         return self.submit({"term": form}, **said)
 
     def block_domain(self, pattern: str, *, task_id: str | None = None, **said: Unpack[Said]) -> R:
@@ -162,7 +196,7 @@ class Corrections(Generic[R]):
         self, pattern: str, *, level: _Level | None = None, task_id: str | None = None, **said: Unpack[Said]
     ) -> R:
         """The sources of a domain are shown again. The reason is required."""
-        form = _given(pattern=pattern, level=_level(level), task_id=task_id)
+        form = _given(pattern=pattern, level=_wire("level", LEVELS, level), task_id=task_id)
         return self.submit({"domain_unblock": form}, **said)
 
     def clear_domain(self, pattern: str, *, task_id: str | None = None, **said: Unpack[Said]) -> R:
@@ -173,7 +207,7 @@ class Corrections(Generic[R]):
         self, pattern: str, *, level: _Level, task_id: str | None = None, **said: Unpack[Said]
     ) -> R:
         """The sources of a domain are trusted this far. The reason is required."""
-        form = _given(pattern=pattern, level=_level(level), task_id=task_id)
+        form = _given(pattern=pattern, level=_wire("level", LEVELS, level), task_id=task_id)
         return self.submit({"domain_set_trust": form}, **said)
 
     def reject_claim(
@@ -191,19 +225,17 @@ class Corrections(Generic[R]):
         self,
         edge_id: str,
         *,
-        relation: Literal["supports", "refutes", "neutral"],
+        relation: _Edge,
         task_id: str | None = None,
         **said: Unpack[Said],
     ) -> R:
         """An edge between a fragment and a claim has this label."""
-        form = _given(
-            edge_id=edge_id, correct_relation=f"EDGE_RELATION_{relation.upper()}", task_id=task_id
-        )
+        form = _given(edge_id=edge_id, correct_relation=_wire("relation", EDGES, relation), task_id=task_id)
         return self.submit({"edge_correct": form}, **said)
 
-    def rate(self, query_id: str, value: Literal[1, 0, -1], /, **said: Unpack[Said]) -> R:
+    def rate(self, query_id: str, value: _Rating, /, **said: Unpack[Said]) -> R:
         """What a search returned is good (1), or is not (-1). The query is the one that its backend recorded under that id."""
-        rating = {"value": f"SEARCH_RATING_VALUE_{_RATINGS.get(value, value)}"}
+        rating = {"value": _wire("value", RATINGS, value)}
         said = {**said, "query_id": query_id}
         return self.submit({"search_rating": rating}, **said)
 
@@ -246,5 +278,10 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _level(level: str | None) -> str | None:
-    return None if level is None else f"TRUST_LEVEL_{level.upper()}"
+def _wire(field: str, words: Mapping[Any, str], word: Any) -> str | None:
+    """What a word is called on the wire."""
+    if word is None:
+        return None
+    if word not in words:
+        raise invalid(field, f"must be one of {', '.join(map(repr, words))}, is {word!r}")
+    return words[word]

@@ -74,7 +74,8 @@ class AlreadyExists(Error):
 
 
 class FailedPrecondition(Error):
-    """It can't be done in this state. ``reason`` says why; ``FORKED``: make the node after the fork."""
+    """It can't be done in this state. ``reason`` says why; ``FORKED``: make the node after the fork; ``CLOSED``: make
+    another one."""
 
 
 class Aborted(Error):
@@ -119,6 +120,15 @@ _CLASSES: Mapping[str, type[Error]] = {
 def from_failure(failure: Mapping[str, Any]) -> Error:
     """The exception for a failure of the library."""
     return _CLASSES.get(failure["code"], Error)(failure)
+
+
+def invalid(field: str, description: str) -> Error:
+    """The exception for an argument that is refused here already."""
+    said = f"{field}: {description}"
+    violation = {"field": field, "description": description}
+    refused = {"code": "INVALID_ARGUMENT", "reason": "INVALID_FIELDS", "message": said, "text": said}
+    unsaid = {"preconditions": (), "retry_after": None, "request_id": None}
+    return from_failure({**refused, **unsaid, "violations": (violation,)})
 
 
 def from_json(failure: str) -> Error:
