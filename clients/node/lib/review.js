@@ -91,6 +91,42 @@ class Review extends Service {
   }
 
   /**
+   * Asks for a second opinion of a candidate that awaits review.
+   * @param {string} candidateId
+   * @param {string} comment What is asked.
+   * @param {Omit<Decision, 'reason' | 'etag'> & { asked?: string }} [options] `asked`: of whom. Default: anybody else.
+   */
+  async askSecondOpinion(candidateId, comment, options = {}) {
+    const { namespace, onBehalfOf, asked } = options
+    const request = { namespace, onBehalfOf, asked, candidateId, comment }
+    return there((await this.call(`${CANDIDATES}/AskSecondOpinion`, request, options)).comment)
+  }
+
+  /**
+   * Comments on a candidate; from whoever was asked for a second opinion it is the answer.
+   * @param {string} candidateId
+   * @param {string} comment
+   * @param {Omit<Decision, 'reason' | 'etag'>} [options]
+   */
+  async comment(candidateId, comment, options = {}) {
+    const { namespace, onBehalfOf } = options
+    const request = { namespace, onBehalfOf, candidateId, comment }
+    return there((await this.call(`${CANDIDATES}/CommentOnCandidate`, request, options)).comment)
+  }
+
+  /**
+   * What would be answered otherwise if a candidate were applied.
+   * @param {string} candidateId
+   * @param {CallOptions & Omit<Input<import('./messages').PreviewCandidateRequest>, 'candidateId'>} [options] `queries`: what was
+   * searched lately.
+   */
+  async preview(candidateId, options = {}) {
+    const { namespace, queries } = options
+    const request = { namespace, queries, candidateId }
+    return there((await this.call(`${CANDIDATES}/PreviewCandidate`, request, options)).changes)
+  }
+
+  /**
    * Shows others for 60 s that somebody has a candidate open.
    * @param {string} candidateId
    * @param {Omit<Decision, 'reason' | 'etag'>} [options]
@@ -224,6 +260,16 @@ class Review extends Service {
   async updatePolicy(request, options) {
     const policy = { ...request.policy, namespace: this.namespaceOr(request.policy?.namespace) }
     return there((await this.call(`${POLICIES}/UpdatePolicy`, { ...request, policy }, options)).policy)
+  }
+
+  /**
+   * What a policy would apply, and how answers would differ, if it were changed so.
+   * @param {Input<import('./messages').PreviewPolicyRequest>} request
+   * @param {CallOptions} [options]
+   */
+  previewPolicy(request, options) {
+    const policy = { ...request.policy, namespace: this.namespaceOr(request.policy?.namespace) }
+    return this.call(`${POLICIES}/PreviewPolicy`, { ...request, policy }, options)
   }
 
   /**

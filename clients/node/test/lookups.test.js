@@ -5,6 +5,7 @@ const assert = require('node:assert/strict')
 const { randomUUID } = require('node:crypto')
 const { after, before, describe, test } = require('node:test')
 
+const schema = require('../lib/schema.json')
 const { EmendError, Evidence, Feedback, Node, Outputs, QueryRecorder, Review } = require('@emend/client')
 const { Pair, eventually } = require('./support/pair.js')
 
@@ -281,6 +282,40 @@ describe('with a pair', () => {
     assert.ok((await review.queueStats()).days.length > 0)
   })
 
+  test('a reviewer asks, comments and looks ahead', async () => {
+    const said = await feedback.phrase('go home', 'open_home', { reporter: 'ana', wait: true })
+    const { candidateId } = said.feedback.outcome
+    const commented = await review.comment(candidateId, 'a common phrase', { onBehalfOf: 'rita' })
+    assert.deepEqual([commented.comment, commented.actor.onBehalfOf], ['a common phrase', 'rita'])
+    const changes = await review.preview(candidateId, { queries: [{ text: 'go home', searchCount: 3 }] })
+    assert.deepEqual([changes.changedQueryCount, changes.changedSearchCount], [1, 3])
+    const policy = { kind: 'INVOCATION_PHRASE', threshold: 1 }
+    const preview = await review.previewPolicy({ policy, updateMask: ['threshold'] })
+    assert.ok(preview.resources.some(({ key }) => key.key === 'go home'), JSON.stringify(preview))
+    // Only what awaits review is asked about.
+    await assert.rejects(review.askSecondOpinion(candidateId, 'is it?'), { code: 'FAILED_PRECONDITION' })
+    await review.updatePolicy({ policy: { kind: 'PROHIBITION', riskLevel: 'HIGH' }, updateMask: ['riskLevel'] })
+    let waits
+    for (const reporter of ['ana', 'ben', 'cleo']) {
+      waits = await feedback.prohibit('go home', 'delete_all', { reporter, wait: true })
+    }
+    assert.equal(waits.state, 'AWAITING_REVIEW', waits.message)
+    const asked = await review.askSecondOpinion(waits.feedback.outcome.candidateId, 'is it?', { asked: 'ben', onBehalfOf: 'rita' })
+    assert.deepEqual([asked.comment, asked.actor.onBehalfOf], ['is it?', 'rita'])
+  })
+
+  test('a client that is closed refuses calls', async () => {
+    const closed = new Review(pair.learning, { namespace: 'shop' })
+    await closed.policy('SYNONYM')
+    closed.close()
+    closed.close()
+    const refused = { reason: 'CLOSED' }
+    await assert.rejects(closed.policy('SYNONYM'), refused)
+    await assert.rejects(closed.candidates().next(), refused)
+    await assert.rejects(closed.watchQueue().next(), refused)
+    await assert.rejects(closed.import([]), refused)
+  })
+
   test('a list is read page by page', async () => {
     for (let number = 0; number < 5; number += 1) {
       await feedback.phrase(`page ${number}`, 'turn', { reporter: 'ana' })
@@ -405,6 +440,29 @@ describe('with a pair', () => {
     assert.ok(status.revision > 0 && status.age < 60_000)
     assert.match(status.installation, /^[0-9a-f-]{36}$/)
   })
+})
+
+test('every method of the contract has its own', async () => {
+  // What a call answers, and any argument: it may be read, called and gone through.
+  const anything = new Proxy(() => {}, {
+    get: (_, name) => (name === 'then' ? undefined : name === Symbol.iterator ? [][Symbol.iterator] : anything),
+    apply: () => anything,
+  })
+  const called = new Set()
+  const note = method => {
+    called.add(method)
+    return anything
+  }
+  for (const Class of [Feedback, Review, Evidence, Outputs]) {
+    const client = Object.assign(new Class('127.0.0.1:1'), { call: note, pages: note, stream: note, upload: note })
+    const own = Object.getOwnPropertyNames(Class.prototype).filter(name => name !== 'constructor')
+    await Promise.allSettled([...own, 'access'].map(async name => client[name](anything, anything, anything)))
+    client.close()
+  }
+  // A recorder records what is searched.
+  const others = ['RecordQuery', 'RecordInteraction'].map(name => `emend.feedback.v1.QueryService/${name}`)
+  const missing = Object.keys(schema.methods).filter(method => !called.has(method) && !others.includes(method))
+  assert.deepEqual(missing, [])
 })
 
 test('both module systems have the same classes', async () => {

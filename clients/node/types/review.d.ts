@@ -71,6 +71,29 @@ export class Review extends Service {
      */
     undo(candidateId: string, decision?: Omit<Decision, "reason">): Promise<import("./messages").UndoDecisionResponse>;
     /**
+     * Asks for a second opinion of a candidate that awaits review.
+     * @param {string} candidateId
+     * @param {string} comment What is asked.
+     * @param {Omit<Decision, 'reason' | 'etag'> & { asked?: string }} [options] `asked`: of whom. Default: anybody else.
+     */
+    askSecondOpinion(candidateId: string, comment: string, options?: Omit<Decision, "reason" | "etag"> & {
+        asked?: string;
+    }): Promise<import("./messages").ReviewComment>;
+    /**
+     * Comments on a candidate; from whoever was asked for a second opinion it is the answer.
+     * @param {string} candidateId
+     * @param {string} comment
+     * @param {Omit<Decision, 'reason' | 'etag'>} [options]
+     */
+    comment(candidateId: string, comment: string, options?: Omit<Decision, "reason" | "etag">): Promise<import("./messages").ReviewComment>;
+    /**
+     * What would be answered otherwise if a candidate were applied.
+     * @param {string} candidateId
+     * @param {CallOptions & Omit<Input<import('./messages').PreviewCandidateRequest>, 'candidateId'>} [options] `queries`: what was
+     * searched lately.
+     */
+    preview(candidateId: string, options?: CallOptions & Omit<Input<import("./messages").PreviewCandidateRequest>, "candidateId">): Promise<import("./messages").PreviewedChanges>;
+    /**
      * Shows others for 60 s that somebody has a candidate open.
      * @param {string} candidateId
      * @param {Omit<Decision, 'reason' | 'etag'>} [options]
@@ -160,6 +183,12 @@ export class Review extends Service {
      * @param {CallOptions} [options]
      */
     updatePolicy(request: Input<import("./messages").UpdatePolicyRequest>, options?: CallOptions): Promise<import("./messages").Policy>;
+    /**
+     * What a policy would apply, and how answers would differ, if it were changed so.
+     * @param {Input<import('./messages').PreviewPolicyRequest>} request
+     * @param {CallOptions} [options]
+     */
+    previewPolicy(request: Input<import("./messages").PreviewPolicyRequest>, options?: CallOptions): Promise<import("./messages").PreviewPolicyResponse>;
     /**
      * The policy of a whole namespace.
      * @param {CallOptions & { namespace?: string }} [options]
