@@ -10,7 +10,7 @@ use emend_proto::{
 };
 
 /// The queries of one preview at most.
-const MOST: usize = 1_000;
+pub const MOST: usize = 1_000;
 /// The longest query that can be a phrase, in characters.
 const LONGEST: usize = 512;
 
@@ -56,6 +56,36 @@ pub fn queries(recorded: &[Query], ratings: &[Feedback]) -> Vec<PreviewQuery> {
     queries
 }
 
+/// The same with judged queries, each beside a choice that is right for it: these first, and as many of the others as one preview
+/// takes.
+pub fn with_judged(recorded: Vec<PreviewQuery>, judged: Vec<(String, String)>) -> Vec<PreviewQuery> {
+    let mut places = HashMap::<String, usize>::new();
+    let mut queries = Vec::<PreviewQuery>::new();
+    for (text, choice) in judged {
+        let place = *places.entry(normalize(&text)).or_insert(queries.len());
+        if place == queries.len() {
+            queries.push(PreviewQuery {
+                text,
+                ..PreviewQuery::default()
+            });
+        }
+        queries[place].right_choices.push(choice);
+    }
+    for query in recorded {
+        match places.get(&normalize(&query.text)) {
+            Some(&place) => {
+                queries[place] = PreviewQuery {
+                    right_choices: std::mem::take(&mut queries[place].right_choices),
+                    ..query
+                }
+            }
+            None if queries.len() < MOST => queries.push(query),
+            None => {}
+        }
+    }
+    queries
+}
+
 #[cfg(test)]
 mod tests {
     use emend_proto::common::v1::{self as common, SearchRating};
@@ -95,5 +125,40 @@ mod tests {
         assert_eq!(asked.len(), 2);
         assert_eq!((&*asked[0].text, figures(&asked[0])), ("Set up a CSA", (2, 1, 2)));
         assert_eq!((&*asked[1].text, figures(&asked[1])), ("wind down", (1, 0, 0)));
+    }
+    #[test]
+    fn judged_queries_come_first_and_keep_what_was_recorded() {
+        let query = |text: &str, searches: i64| PreviewQuery {
+            text: text.into(),
+            search_count: searches,
+            ..PreviewQuery::default()
+        };
+        let recorded = vec![query("wind down", 9), query("Set up a CSA", 2)];
+        let judged = [
+            ("set up a csa", "create_csa"),
+            ("new", "a"),
+            ("Set up  a CSA", "create_isda"),
+        ];
+        let judged = judged.map(|(text, choice)| (text.to_owned(), choice.to_owned()));
+        let asked = with_judged(recorded, judged.into());
+        let figures: Vec<_> = asked
+            .iter()
+            .map(|query| {
+                let right = query.right_choices.join(" ");
+                format!("{}: {} {right}", query.text, query.search_count)
+            })
+            .collect();
+        assert_eq!(
+            figures,
+            [
+                "Set up a CSA: 2 create_csa create_isda",
+                "new: 0 a",
+                "wind down: 9 "
+            ]
+        );
+        let many = (0..MOST + 5)
+            .map(|number| query(&format!("q {number}"), 1))
+            .collect();
+        assert_eq!(with_judged(many, vec![("q 3".into(), "a".into())]).len(), MOST);
     }
 }

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use self::render::{details_text, subject, table};
 use super::{
     Decision, ids,
-    previews::{self, Period},
+    previews::{self, Tried},
 };
 use crate::{
     context::Context,
@@ -177,7 +177,7 @@ struct PreviewArgs {
     /// The candidate's id
     candidate_id: String,
     #[command(flatten)]
-    period: Period,
+    tried: Tried,
 }
 
 #[derive(Debug, clap::Args)]
@@ -334,7 +334,7 @@ async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) 
     let request = PreviewCandidateRequest {
         namespace: context.namespace(),
         candidate_id: ids::candidate(context, args.candidate_id, "").await?,
-        queries: previews::searched(context, &args.period).await?,
+        queries: previews::searched(context, &args.tried).await?,
     };
     let mut client = context.candidates().await?;
     let answer = client
@@ -343,7 +343,7 @@ async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) 
         .into_inner();
     let width = output.width();
     output.result(&view::message(&answer), || {
-        previews::text(&answer.changes.clone().unwrap_or_default(), width)
+        previews::text(&answer.changes.clone().unwrap_or_default(), &args.tried, width)
     })
 }
 

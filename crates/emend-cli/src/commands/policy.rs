@@ -17,7 +17,7 @@ use prost_types::{FieldMask, Timestamp};
 use self::near::NearArgs;
 use super::{
     Decision,
-    previews::{self, Period},
+    previews::{self, Tried},
 };
 use crate::{
     context::Context,
@@ -120,7 +120,7 @@ struct PreviewArgs {
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
-    period: Period,
+    tried: Tried,
 }
 
 /// The fields that are given.
@@ -348,7 +348,7 @@ async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) 
         policy: Some(given(changes, args.kind, context.namespace())?),
         update_mask: Some(paths(changes)),
         near,
-        queries: previews::searched(context, &args.period).await?,
+        queries: previews::searched(context, &args.tried).await?,
     };
     let mut client = context.policies().await?;
     let answer = client
@@ -371,7 +371,7 @@ async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) 
         });
         let lines: Vec<String> = std::iter::once(applied).chain(resources).collect();
         let changes = answer.changes.clone().unwrap_or_default();
-        format!("{}\n{}", lines.join("\n"), previews::text(&changes, width))
+        format!("{}\n{}", lines.join("\n"), previews::text(&changes, &args.tried, width))
     })
 }
 

@@ -1,4 +1,6 @@
-//! What would be answered differently: the queries of the last days, and the answers that would change.
+//! What would be answered differently: the queries of the last days and those that were judged, and the answers that would change.
+
+use std::path::{Path, PathBuf};
 
 use emend_proto::{
     feedback::v1::{ListFeedbackRequest, ListQueriesRequest, SearchRatingFilter},
@@ -16,17 +18,22 @@ use crate::{
 /// The recorded queries that are read at most.
 const QUERIES: usize = 10_000;
 
-/// What was searched in so many days.
+/// What answers are tried on.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Period {
+pub(super) struct Tried {
     /// Try it on the queries of so many days, 1 to 365
     #[arg(long, default_value_t = 7, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=365))]
     days: i64,
+    /// And on these queries, whose right answers are known: a CSV file with a header, of each row a phrase and a choice that is right
+    /// for it
+    #[arg(long, value_name = "FILE")]
+    judged: Option<PathBuf>,
 }
 
-/// The queries that were recorded in a period, each once, with how they were rated.
-pub(super) async fn searched(context: &Context, period: &Period) -> Result<Vec<PreviewQuery>> {
-    let before = SignedDuration::from_hours(24 * period.days);
+/// The queries that were recorded lately, each once, with how they were rated, and those that were judged.
+pub(super) async fn searched(context: &Context, tried: &Tried) -> Result<Vec<PreviewQuery>> {
+    let judged = tried.judged.as_deref().map(judged).transpose()?;
+    let before = SignedDuration::from_hours(24 * tried.days);
     let from = context.clock.now().checked_sub(before);
     let from = from.map_err(|_| Failure::usage("--days is too long ago"))?;
     let queries = ListQueriesRequest {
@@ -46,11 +53,27 @@ pub(super) async fn searched(context: &Context, period: &Period) -> Result<Vec<P
     };
     let (queries, _) = context.list(&queries, QUERIES).await?;
     let (ratings, _) = context.list(&ratings, QUERIES).await?;
-    Ok(preview::queries(&queries, &ratings))
+    let recorded = preview::queries(&queries, &ratings);
+    Ok(preview::with_judged(recorded, judged.unwrap_or_default()))
+}
+
+/// The judged queries of a file, each with a choice that is right for it.
+fn judged(file: &Path) -> Result<Vec<(String, String)>> {
+    let failed = |error: csv::Error| Failure::usage(format!("--judged {}: {error}", file.display()));
+    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let rows: std::result::Result<Vec<(String, String)>, _> = reader.deserialize().collect();
+    let rows = rows.map_err(failed)?;
+    if rows.len() > preview::MOST {
+        let (file, rows, most) = (file.display(), rows.len(), preview::MOST);
+        return Err(Failure::usage(format!(
+            "--judged {file} has {rows} rows; {most} can be tried at once"
+        )));
+    }
+    Ok(rows)
 }
 
 /// What would change, for people; as wide as the terminal.
-pub(super) fn text(changes: &PreviewedChanges, width: usize) -> String {
+pub(super) fn text(changes: &PreviewedChanges, tried: &Tried, width: usize) -> String {
     let mut lines = vec![
         format!(
             "{} of {} would be answered differently, searched {}",
@@ -66,6 +89,12 @@ pub(super) fn text(changes: &PreviewedChanges, width: usize) -> String {
             changes.corrected_against_count
         ),
     ];
+    if tried.judged.is_some() {
+        lines.push(format!(
+            "judged: {} for the change, {} against",
+            changes.judged_for_count, changes.judged_against_count
+        ));
+    }
     match changes.near_status() {
         NearStatus::Fitting => lines.push("near answers are left out: their model is being made".to_owned()),
         NearStatus::TooMany => lines.push("near answers are left out: too much was learned".to_owned()),
@@ -93,8 +122,9 @@ fn table(answers: &[PreviewedAnswer]) -> Table {
             answer.search_count.to_string(),
             shown(&answer.before, answer.before_is_near),
             shown(&answer.after, answer.after_is_near),
-            (answer.rated_for_count + answer.corrected_for_count).to_string(),
-            (answer.rated_against_count + answer.corrected_against_count).to_string(),
+            (answer.rated_for_count + answer.corrected_for_count + answer.judged_for_count).to_string(),
+            (answer.rated_against_count + answer.corrected_against_count + answer.judged_against_count)
+                .to_string(),
         ]
     })
 }

@@ -3050,13 +3050,13 @@ impl ::prost::Name for PreviewCandidateResponse {
         "/emend.learning.v1.PreviewCandidateResponse".into()
     }
 }
-/// A query that was searched, once or several times.
+/// A query that was searched, once or several times, or that was judged.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PreviewQuery {
     /// What was searched for, 1 to 512 characters.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
-    /// How often, 1 or more. Default (0): 1.
+    /// How often, 1 or more. Default (0): 1; of a judged query none.
     #[prost(int64, tag = "2")]
     pub search_count: i64,
     /// How often what was answered was rated as good.
@@ -3065,6 +3065,9 @@ pub struct PreviewQuery {
     /// How often it was rated as bad.
     #[prost(int64, tag = "4")]
     pub rated_down_count: i64,
+    /// The choices that somebody judged to be right for it, at most 10 of at most 512 characters. Default: it was not judged.
+    #[prost(string, repeated, tag = "5")]
+    pub right_choices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 impl ::prost::Name for PreviewQuery {
     const NAME: &'static str = "PreviewQuery";
@@ -3097,10 +3100,10 @@ pub struct PreviewedChanges {
     /// Those that were rated as good, which speaks against it.
     #[prost(int64, tag = "6")]
     pub rated_against_count: i64,
-    /// How many people corrected these queries, towards the new answers; of the answers listed.
+    /// How many people corrected these queries, towards the new answers.
     #[prost(int64, tag = "7")]
     pub corrected_for_count: i64,
-    /// How many corrected them towards other answers; of the answers listed.
+    /// How many corrected them towards other answers.
     #[prost(int64, tag = "8")]
     pub corrected_against_count: i64,
     /// Whether near answers were compared, and if not, why not.
@@ -3109,6 +3112,12 @@ pub struct PreviewedChanges {
     /// The revision of the state that answered.
     #[prost(int64, tag = "10")]
     pub revision: i64,
+    /// Of the queries whose answers would change, those that were judged and would be answered right, and are not now.
+    #[prost(int64, tag = "11")]
+    pub judged_for_count: i64,
+    /// Those that were judged and are answered right now, and would not be any more.
+    #[prost(int64, tag = "12")]
+    pub judged_against_count: i64,
 }
 impl ::prost::Name for PreviewedChanges {
     const NAME: &'static str = "PreviewedChanges";
@@ -3153,6 +3162,12 @@ pub struct PreviewedAnswer {
     /// As in PreviewedChanges, of this query.
     #[prost(int64, tag = "10")]
     pub corrected_against_count: i64,
+    /// As in PreviewedChanges, of this query.
+    #[prost(int64, tag = "11")]
+    pub judged_for_count: i64,
+    /// As in PreviewedChanges, of this query.
+    #[prost(int64, tag = "12")]
+    pub judged_against_count: i64,
 }
 impl ::prost::Name for PreviewedAnswer {
     const NAME: &'static str = "PreviewedAnswer";

@@ -6,6 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use emend_base::{Error, SharedClock};
@@ -19,12 +20,18 @@ use emend_stream::{
     state::{Entry, ReplicaState},
 };
 use jiff::{SignedDuration, Timestamp};
-use tokio::{sync::Mutex as AsyncMutex, time::timeout};
+use tokio::{
+    sync::Mutex as AsyncMutex,
+    time::{Instant, timeout_at},
+};
 
 use super::exact::{Answer, ResolveQuery, learned};
 
-/// How long somebody waits for a model that is being made.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long who looks something up waits for a model that is being made: programs give a call ten seconds, and what was learned for
+/// the phrase itself is to arrive within them.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long who compares answers does.
+const LONG_PATIENCE: Duration = Duration::from_secs(12);
 /// How long a model serves though something was learned since.
 const SERVES: SignedDuration = SignedDuration::from_mins(1);
 /// Of how many phrases a model is made.
@@ -110,13 +117,17 @@ impl NearModels {
         exact: &Answer,
     ) -> Result<(Option<Near>, NearStatus), Error> {
         let setting = setting(state, &query.namespace, query.kind)?;
-        let [answering] = self
-            .answering(state, &query.namespace, query.kind, [setting])
-            .await?;
+        let model = if is_off(&setting) {
+            None
+        } else {
+            self.model(state, &query.namespace, query.kind, PATIENCE).await?
+        };
+        let answering = Answering::new(model, setting);
         Ok((answering.near_beside(query, exact), answering.status))
     }
 
-    /// What answers for a namespace and a kind with each of these settings: by one model, whatever is learned meanwhile.
+    /// What answers for a namespace and a kind with each of these settings: by one model, whatever is learned meanwhile. It is for
+    /// those who wait until one is made.
     pub(crate) async fn answering<const N: usize>(
         &self,
         state: &Arc<ReplicaState>,
@@ -127,7 +138,7 @@ impl NearModels {
         let model = if settings.iter().all(is_off) {
             None
         } else {
-            self.model(state, namespace, kind).await?
+            self.model(state, namespace, kind, LONG_PATIENCE).await?
         };
         Ok(settings.map(|setting| Answering::new(model.clone(), setting)))
     }
@@ -173,19 +184,21 @@ impl NearModels {
         let (models, asked) = (self.clone(), asked.clone());
         tokio::spawn(async move {
             let (namespace, kind) = &asked.pair;
-            if let Err(error) = models.model(&asked.state, namespace, *kind).await {
+            if let Err(error) = models.model(&asked.state, namespace, *kind, LONG_PATIENCE).await {
                 tracing::warn!(%error, %namespace, "a model of near answers can't be made");
             }
             lock(&models.0.begun).remove(&asked.pair);
         });
     }
 
-    /// The model of a namespace and a kind, of what was learned as of `state`; `None`: it is not made yet.
+    /// The model of a namespace and a kind, of what was learned as of `state`; `None`: it is not made after that long. It is made
+    /// then though nobody waits for it any more.
     async fn model(
         &self,
         state: &Arc<ReplicaState>,
         namespace: &Namespace,
         kind: Kind,
+        patience: Duration,
     ) -> Result<Option<Model>, Error> {
         let asked = self.asked(state, namespace, kind)?;
         if let Some(empty) = asked.empty() {
@@ -194,7 +207,9 @@ impl NearModels {
         if self.has_fresh(&asked) {
             return self.kept_model(&asked).await;
         }
-        let Ok(making) = timeout(PATIENCE, Arc::clone(&self.0.making).lock_owned()).await else {
+        let until = Instant::now() + patience;
+        let Ok(making) = timeout_at(until, Arc::clone(&self.0.making).lock_owned()).await else {
+            self.begin(&asked);
             return self.kept_model(&asked).await;
         };
         // Another call may have had it made meanwhile.
@@ -205,7 +220,7 @@ impl NearModels {
                 drop(making);
                 made
             });
-            if let Ok(made) = timeout(PATIENCE, made).await {
+            if let Ok(made) = timeout_at(until, made).await {
                 made.map_err(|_| Error::internal("a model can't be made"))??;
             }
         }

@@ -1,7 +1,11 @@
-//! Which answers would differ if something else were learned: queries that were searched, answered as things are and as they would
-//! be.
+//! Which answers would differ if something else were learned: queries that were searched or judged, answered as things are and as
+//! they would be.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 use emend_base::Error;
 use emend_core::{Key, Kind, Namespace, NearLookup, NormalizedKey, UserId, Violations};
@@ -9,7 +13,7 @@ use emend_proto::learning::v1::{self as pb, NearStatus};
 use emend_stream::state::ReplicaState;
 use learning_store::{
     Store,
-    contests::{CandidateFilter, Involvement, Listing},
+    contests::{CandidateFilter, CandidatePosition, Involvement, Listing},
 };
 
 use super::{
@@ -21,12 +25,16 @@ use crate::stream::Stream;
 
 /// The queries of one preview at most.
 const MOST_QUERIES: usize = 1_000;
+/// The choices that are right for a judged query, and their characters.
+const MOST_RIGHT: usize = 10;
+const LONGEST_CHOICE: usize = 512;
 /// The answers that are listed of one.
 const LISTED: usize = 100;
-/// The candidates of a contest that are counted.
-const COUNTED: u32 = 100;
+/// The phrases whose candidates are read at once, and the candidates of a page.
+const KEYS: usize = 100;
+const PAGE: u32 = 1_000;
 
-/// A query that was searched.
+/// A query that was searched or judged.
 #[derive(Debug, Clone)]
 pub(crate) struct Searched {
     text: String,
@@ -34,6 +42,8 @@ pub(crate) struct Searched {
     searches: i64,
     up: i64,
     down: i64,
+    /// The choices that were judged right; empty: it was not judged.
+    right: Vec<String>,
 }
 
 /// What is to be tried.
@@ -49,7 +59,7 @@ pub(crate) struct Trial {
     pub changes: Changes,
     /// How near answers would be given; `None`: as they are.
     pub setting: Option<NearLookup>,
-    /// What was searched.
+    /// What was searched and what was judged.
     pub queries: Vec<Searched>,
 }
 
@@ -68,6 +78,21 @@ struct Changed {
     before: Option<Answered>,
     after: Option<Answered>,
 }
+
+impl Changed {
+    /// Whether it was judged and is right then and not now; whether the other way round.
+    fn judged(&self) -> [bool; 2] {
+        let is_right = |answer: &Option<Answered>| {
+            let answer = answer.as_ref();
+            answer.is_some_and(|answer| self.searched.right.contains(&answer.choice))
+        };
+        let (before, after) = (is_right(&self.before), is_right(&self.after));
+        [after && !before, before && !after]
+    }
+}
+
+/// What people said that phrases mean: of each kind and phrase the choices, and how many said so.
+type Corrections = HashMap<(Kind, Key), Vec<(String, i64)>>;
 
 /// The kinds whose answers depend on what is learned of a kind; none where no phrase is looked up by it.
 pub(crate) fn kinds_of(kind: Kind) -> Vec<Kind> {
@@ -92,6 +117,15 @@ pub(crate) fn queries(queries: &[pb::PreviewQuery], violations: &mut Violations)
             violations.add(format!("queries[{index}]"), "must have counts of 0 or more");
             return None;
         }
+        let right = &query.right_choices;
+        let is_choice = |choice: &String| (1..=LONGEST_CHOICE).contains(&choice.chars().count());
+        if right.len() > MOST_RIGHT || !right.iter().all(is_choice) {
+            violations.add(
+                format!("queries[{index}].right_choices"),
+                format!("must be at most {MOST_RIGHT} of 1 to {LONGEST_CHOICE} characters"),
+            );
+            return None;
+        }
         let place = *seen.entry(phrase.clone()).or_insert(all.len());
         if place == all.len() {
             all.push(Searched {
@@ -100,10 +134,13 @@ pub(crate) fn queries(queries: &[pb::PreviewQuery], violations: &mut Violations)
                 searches: 0,
                 up: 0,
                 down: 0,
+                right: Vec::new(),
             });
         }
         let searched = &mut all[place];
-        searched.searches = searched.searches.saturating_add(query.search_count.max(1));
+        let times = query.search_count.max(i64::from(right.is_empty()));
+        searched.searches = searched.searches.saturating_add(times);
+        searched.right.extend(right.iter().cloned());
         searched.up = searched.up.saturating_add(query.rated_up_count);
         searched.down = searched.down.saturating_add(query.rated_down_count);
     }
@@ -187,11 +224,16 @@ async fn compare(
         revision,
         ..pb::PreviewedChanges::default()
     };
-    for changed in changed.into_iter().take(LISTED) {
-        let answer = with_corrections(store, &trial, changed).await?;
+    let corrections = corrections(store, &trial, &changed).await?;
+    for (place, changed) in changed.into_iter().enumerate() {
+        let answer = with_corrections(changed, &corrections);
         message.corrected_for_count += answer.corrected_for_count;
         message.corrected_against_count += answer.corrected_against_count;
-        message.answers.push(answer);
+        message.judged_for_count += answer.judged_for_count;
+        message.judged_against_count += answer.judged_against_count;
+        if place < LISTED {
+            message.answers.push(answer);
+        }
     }
     Ok(message)
 }
@@ -269,40 +311,64 @@ fn answered(
     }))
 }
 
+/// What people said that the phrases of changed answers mean.
+async fn corrections(store: &dyn Store, trial: &Trial, changed: &[Changed]) -> Result<Corrections, Error> {
+    let mut corrections = Corrections::new();
+    for &kind in &trial.kinds {
+        let of_kind = changed.iter().filter(|changed| changed.kind == kind);
+        let keys: Vec<Key> = of_kind
+            .map(|changed| Key::from(changed.searched.phrase.clone()))
+            .collect();
+        for keys in keys.chunks(KEYS) {
+            let filter = CandidateFilter {
+                namespace: trial.namespace.clone(),
+                kinds: vec![kind],
+                statuses: Vec::new(),
+                keys: keys.to_vec(),
+                user: trial.user.clone(),
+                reviewed: Involvement::default(),
+            };
+            let mut after = None;
+            loop {
+                let page = store
+                    .list_candidates(&filter, &Listing::default(), after, PAGE)
+                    .await?;
+                after = page.last().map(CandidatePosition::of);
+                let is_last = page.len() < PAGE as usize;
+                for record in page.into_iter().filter(|record| record.key.user == trial.user) {
+                    let choice = record.candidate.value.learned.maps_to().to_owned();
+                    let reporters = i64::try_from(record.candidate.reporters).unwrap_or(i64::MAX);
+                    let said = corrections.entry((kind, record.key.key)).or_default();
+                    said.push((choice, reporters));
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(corrections)
+}
+
 /// The message of a changed answer, with how many people corrected its query and to what.
-async fn with_corrections(
-    store: &dyn Store,
-    trial: &Trial,
-    changed: Changed,
-) -> Result<pb::PreviewedAnswer, Error> {
+fn with_corrections(changed: Changed, corrections: &Corrections) -> pb::PreviewedAnswer {
+    let [judged_for, judged_against] = changed.judged().map(i64::from);
     let Changed {
         searched,
         kind,
         before,
         after,
     } = changed;
-    let filter = CandidateFilter {
-        namespace: trial.namespace.clone(),
-        kinds: vec![kind],
-        statuses: Vec::new(),
-        keys: vec![Key::from(searched.phrase.clone())],
-        user: trial.user.clone(),
-        reviewed: Involvement::default(),
-    };
-    let proposed = store
-        .list_candidates(&filter, &Listing::default(), None, COUNTED)
-        .await?;
+    let said = corrections.get(&(kind, Key::from(searched.phrase)));
     let (mut towards, mut away) = (0_i64, 0_i64);
-    for record in proposed.iter().filter(|record| record.key.user == trial.user) {
-        let reporters = i64::try_from(record.candidate.reporters).unwrap_or(i64::MAX);
-        let choice = record.candidate.value.learned.maps_to();
-        let is_new = after.as_ref().is_some_and(|after| after.choice == choice);
+    for (choice, reporters) in said.into_iter().flatten() {
+        let is_new = after.as_ref().is_some_and(|after| after.choice == *choice);
         let count = if is_new { &mut towards } else { &mut away };
-        *count = count.saturating_add(reporters);
+        *count = count.saturating_add(*reporters);
     }
     let (before, before_is_near) = before.map_or_else(Default::default, |it| (it.choice, it.is_near));
     let (after, after_is_near) = after.map_or_else(Default::default, |it| (it.choice, it.is_near));
-    Ok(pb::PreviewedAnswer {
+    pb::PreviewedAnswer {
         text: searched.text,
         search_count: searched.searches,
         before,
@@ -313,7 +379,9 @@ async fn with_corrections(
         rated_against_count: searched.up,
         corrected_for_count: towards,
         corrected_against_count: away,
-    })
+        judged_for_count: judged_for,
+        judged_against_count: judged_against,
+    }
 }
 
 fn count(length: usize) -> i64 {

@@ -25,7 +25,7 @@ use crate::{
         Settings, Stream,
         testing::{MemoryLog, catch_up, replica},
     },
-    tests::world::{World, core_on},
+    tests::world::{self, World, core_on},
 };
 
 const LOST: &str = "report_lost_card";
@@ -349,4 +349,96 @@ async fn both_sides_of_a_preview_are_answered_by_one_model_of_one_state() {
     assert_eq!(previewed.revision, replica.stream.state().unwrap().revision());
     assert_eq!(previewed.changed_query_count, 1, "{previewed:?}");
     assert_eq!(previewed.answers[0].text, "a lovely day today");
+}
+
+#[tokio::test]
+async fn corrections_of_all_changed_answers_are_counted_not_only_of_those_that_are_listed() {
+    const QUERIES: i64 = 150;
+    const CHOICES: i64 = 11;
+    let replica = Replica::new().await;
+    let (world, store) = (World::sqlite(), deciding().await);
+    let app = core_on(Arc::clone(&store), &replica.clock, &Entropy::seeded(1));
+    let texts: Vec<String> = (0..QUERIES).map(|number| format!("phrase {number}")).collect();
+    for choice in 0..CHOICES {
+        let said = texts
+            .iter()
+            .map(|text| world.phrase(&format!("reporter-{choice}"), text, &format!("verb_{choice}")));
+        for told in app.ingest.apply(&said.collect::<Vec<_>>()).await {
+            told.unwrap();
+        }
+    }
+    let key = |text: &String| emend_core::ResourceKey {
+        namespace: world::namespace(),
+        kind: Kind::InvocationPhrase,
+        key: phrase(text).into(),
+        qualifier: String::new(),
+        user: None,
+    };
+    let queries = texts.iter().map(|text| PreviewQuery {
+        text: text.clone(),
+        rated_down_count: 1,
+        right_choices: vec![if text.ends_with('7') { "verb_1" } else { "verb_0" }.into()],
+        ..PreviewQuery::default()
+    });
+    let trial = Trial {
+        namespace: world::namespace(),
+        kinds: vec![Kind::InvocationPhrase],
+        user: None,
+        changes: texts
+            .iter()
+            .map(|text| (key(text), Some(Learned::Verb("verb_0".into()))))
+            .collect(),
+        setting: None,
+        queries: preview::queries(&queries.collect::<Vec<_>>(), &mut Violations::new()).unwrap(),
+    };
+    let previews = Previews::new(replica.stream.clone(), replica.models.clone(), store);
+    let previewed = previews.compare(trial).await.unwrap();
+    assert_eq!(
+        (previewed.changed_query_count, previewed.answers.len()),
+        (QUERIES, 100)
+    );
+    assert_eq!(previewed.rated_for_count, QUERIES);
+    assert_eq!(
+        (previewed.corrected_for_count, previewed.corrected_against_count),
+        (QUERIES, QUERIES * (CHOICES - 1))
+    );
+    // Every tenth is judged to be neither what is answered now nor what would be.
+    assert_eq!(
+        (previewed.judged_for_count, previewed.judged_against_count),
+        (QUERIES - QUERIES / 10, 0)
+    );
+    assert_eq!(
+        previewed.changed_search_count, 0,
+        "they were judged, not searched"
+    );
+    let one = &previewed.answers[0];
+    assert_eq!(
+        (
+            one.corrected_for_count,
+            one.corrected_against_count,
+            one.judged_for_count
+        ),
+        (1, CHOICES - 1, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_looks_up_waits_less_for_a_model_than_calls_may_take() {
+    let replica = Replica::new().await;
+    let making = replica.models.hold().await;
+    let state = replica.stream.state().unwrap();
+    let query = ResolveQuery {
+        namespace: namespace(),
+        kind: Kind::InvocationPhrase,
+        phrase: phrase(ASKED),
+        user_id: String::new(),
+        backend: Vec::new(),
+    };
+    let exact = exact::resolve(&state, &query).unwrap();
+    let began = tokio::time::Instant::now();
+    let (near, status) = replica.models.resolve(&state, &query, &exact).await.unwrap();
+    assert_eq!((near, status), (None, NearStatus::Fitting));
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    drop(making);
+    assert_eq!(replica.near(ASKED).await.as_deref(), Some(LOST));
 }

@@ -173,6 +173,14 @@ fn preview() -> Rpc {
         )
         .case("too many", &of(vec![query("a", 1); 1_001]), &["queries"])
         .case("fewer than none", &of(vec![query("a", -1)]), &["queries[0]"])
+        .case(
+            "right without a name",
+            &of(vec![PreviewQuery {
+                right_choices: vec![String::new()],
+                ..query("a", 1)
+            }]),
+            &["queries[0].right_choices"],
+        )
 }
 
 fn approve() -> Rpc {

@@ -3842,19 +3842,22 @@ class PreviewPolicyResponse(Message):
 
 
 class PreviewQuery(Message):
-    """A query that was searched, once or several times."""
+    """A query that was searched, once or several times, or that was judged."""
 
     text: str = ""
     """What was searched for, 1 to 512 characters."""
 
     search_count: int = 0
-    """How often, 1 or more. Default (0): 1."""
+    """How often, 1 or more. Default (0): 1; of a judged query none."""
 
     rated_up_count: int = 0
     """How often what was answered was rated as good."""
 
     rated_down_count: int = 0
     """How often it was rated as bad."""
+
+    right_choices: Sequence[str] = ()
+    """The choices that somebody judged to be right for it, at most 10 of at most 512 characters. Default: it was not judged."""
 
 
 class PreviewedAnswer(Message):
@@ -3890,6 +3893,12 @@ class PreviewedAnswer(Message):
     corrected_against_count: int = 0
     """As in PreviewedChanges, of this query."""
 
+    judged_for_count: int = 0
+    """As in PreviewedChanges, of this query."""
+
+    judged_against_count: int = 0
+    """As in PreviewedChanges, of this query."""
+
 
 class PreviewedChanges(Message):
     """How answers would differ."""
@@ -3913,16 +3922,22 @@ class PreviewedChanges(Message):
     """Those that were rated as good, which speaks against it."""
 
     corrected_for_count: int = 0
-    """How many people corrected these queries, towards the new answers; of the answers listed."""
+    """How many people corrected these queries, towards the new answers."""
 
     corrected_against_count: int = 0
-    """How many corrected them towards other answers; of the answers listed."""
+    """How many corrected them towards other answers."""
 
     near_status: NearStatus | Literal[""] = ""
     """Whether near answers were compared, and if not, why not."""
 
     revision: int = 0
     """The revision of the state that answered."""
+
+    judged_for_count: int = 0
+    """Of the queries whose answers would change, those that were judged and would be answered right, and are not now."""
+
+    judged_against_count: int = 0
+    """Those that were judged and are answered right now, and would not be any more."""
 
     _kinds: ClassVar[Mapping[str, str]] = {"answers": "PreviewedAnswer[]"}
 
@@ -4258,7 +4273,7 @@ class QueryInteraction(Message):
 
     action: str = ""
     """What was done: click, or another action's name. Whatever has `click` in its name is a click, like UBI's `item_click` and
-    `click_through`; an impression is none. Required; 1 to 64 characters, kept in lower case."""
+    `click_through`; an impression is none. Required; 1 to 100 characters, kept in lower case."""
 
     position: int = 0
     """The place of the result in the list, the first being 1. 0 (the default): not known. At most 100,000."""

@@ -3790,19 +3790,21 @@ func (x *PreviewCandidateResponse) GetChanges() *PreviewedChanges {
 	return nil
 }
 
-// A query that was searched, once or several times.
+// A query that was searched, once or several times, or that was judged.
 type PreviewQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What was searched for, 1 to 512 characters.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// How often, 1 or more. Default (0): 1.
+	// How often, 1 or more. Default (0): 1; of a judged query none.
 	SearchCount int64 `protobuf:"varint,2,opt,name=search_count,json=searchCount,proto3" json:"search_count,omitempty"`
 	// How often what was answered was rated as good.
 	RatedUpCount int64 `protobuf:"varint,3,opt,name=rated_up_count,json=ratedUpCount,proto3" json:"rated_up_count,omitempty"`
 	// How often it was rated as bad.
 	RatedDownCount int64 `protobuf:"varint,4,opt,name=rated_down_count,json=ratedDownCount,proto3" json:"rated_down_count,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The choices that somebody judged to be right for it, at most 10 of at most 512 characters. Default: it was not judged.
+	RightChoices  []string `protobuf:"bytes,5,rep,name=right_choices,json=rightChoices,proto3" json:"right_choices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PreviewQuery) Reset() {
@@ -3863,6 +3865,13 @@ func (x *PreviewQuery) GetRatedDownCount() int64 {
 	return 0
 }
 
+func (x *PreviewQuery) GetRightChoices() []string {
+	if x != nil {
+		return x.RightChoices
+	}
+	return nil
+}
+
 // How answers would differ.
 type PreviewedChanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3878,16 +3887,20 @@ type PreviewedChanges struct {
 	RatedForCount int64 `protobuf:"varint,5,opt,name=rated_for_count,json=ratedForCount,proto3" json:"rated_for_count,omitempty"`
 	// Those that were rated as good, which speaks against it.
 	RatedAgainstCount int64 `protobuf:"varint,6,opt,name=rated_against_count,json=ratedAgainstCount,proto3" json:"rated_against_count,omitempty"`
-	// How many people corrected these queries, towards the new answers; of the answers listed.
+	// How many people corrected these queries, towards the new answers.
 	CorrectedForCount int64 `protobuf:"varint,7,opt,name=corrected_for_count,json=correctedForCount,proto3" json:"corrected_for_count,omitempty"`
-	// How many corrected them towards other answers; of the answers listed.
+	// How many corrected them towards other answers.
 	CorrectedAgainstCount int64 `protobuf:"varint,8,opt,name=corrected_against_count,json=correctedAgainstCount,proto3" json:"corrected_against_count,omitempty"`
 	// Whether near answers were compared, and if not, why not.
 	NearStatus NearStatus `protobuf:"varint,9,opt,name=near_status,json=nearStatus,proto3,enum=emend.learning.v1.NearStatus" json:"near_status,omitempty"`
 	// The revision of the state that answered.
-	Revision      int64 `protobuf:"varint,10,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,10,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Of the queries whose answers would change, those that were judged and would be answered right, and are not now.
+	JudgedForCount int64 `protobuf:"varint,11,opt,name=judged_for_count,json=judgedForCount,proto3" json:"judged_for_count,omitempty"`
+	// Those that were judged and are answered right now, and would not be any more.
+	JudgedAgainstCount int64 `protobuf:"varint,12,opt,name=judged_against_count,json=judgedAgainstCount,proto3" json:"judged_against_count,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *PreviewedChanges) Reset() {
@@ -3990,6 +4003,20 @@ func (x *PreviewedChanges) GetRevision() int64 {
 	return 0
 }
 
+func (x *PreviewedChanges) GetJudgedForCount() int64 {
+	if x != nil {
+		return x.JudgedForCount
+	}
+	return 0
+}
+
+func (x *PreviewedChanges) GetJudgedAgainstCount() int64 {
+	if x != nil {
+		return x.JudgedAgainstCount
+	}
+	return 0
+}
+
 // A query whose answer would change.
 type PreviewedAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4013,8 +4040,12 @@ type PreviewedAnswer struct {
 	CorrectedForCount int64 `protobuf:"varint,9,opt,name=corrected_for_count,json=correctedForCount,proto3" json:"corrected_for_count,omitempty"`
 	// As in PreviewedChanges, of this query.
 	CorrectedAgainstCount int64 `protobuf:"varint,10,opt,name=corrected_against_count,json=correctedAgainstCount,proto3" json:"corrected_against_count,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// As in PreviewedChanges, of this query.
+	JudgedForCount int64 `protobuf:"varint,11,opt,name=judged_for_count,json=judgedForCount,proto3" json:"judged_for_count,omitempty"`
+	// As in PreviewedChanges, of this query.
+	JudgedAgainstCount int64 `protobuf:"varint,12,opt,name=judged_against_count,json=judgedAgainstCount,proto3" json:"judged_against_count,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *PreviewedAnswer) Reset() {
@@ -4113,6 +4144,20 @@ func (x *PreviewedAnswer) GetCorrectedForCount() int64 {
 func (x *PreviewedAnswer) GetCorrectedAgainstCount() int64 {
 	if x != nil {
 		return x.CorrectedAgainstCount
+	}
+	return 0
+}
+
+func (x *PreviewedAnswer) GetJudgedForCount() int64 {
+	if x != nil {
+		return x.JudgedForCount
+	}
+	return 0
+}
+
+func (x *PreviewedAnswer) GetJudgedAgainstCount() int64 {
+	if x != nil {
+		return x.JudgedAgainstCount
 	}
 	return 0
 }
@@ -4402,12 +4447,13 @@ const file_emend_learning_v1_candidate_service_proto_rawDesc = "" +
 	"\fcandidate_id\x18\x02 \x01(\tR\vcandidateId\x129\n" +
 	"\aqueries\x18\x03 \x03(\v2\x1f.emend.learning.v1.PreviewQueryR\aqueries\"Y\n" +
 	"\x18PreviewCandidateResponse\x12=\n" +
-	"\achanges\x18\x01 \x01(\v2#.emend.learning.v1.PreviewedChangesR\achanges\"\x95\x01\n" +
+	"\achanges\x18\x01 \x01(\v2#.emend.learning.v1.PreviewedChangesR\achanges\"\xba\x01\n" +
 	"\fPreviewQuery\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12!\n" +
 	"\fsearch_count\x18\x02 \x01(\x03R\vsearchCount\x12$\n" +
 	"\x0erated_up_count\x18\x03 \x01(\x03R\fratedUpCount\x12(\n" +
-	"\x10rated_down_count\x18\x04 \x01(\x03R\x0eratedDownCount\"\xef\x03\n" +
+	"\x10rated_down_count\x18\x04 \x01(\x03R\x0eratedDownCount\x12#\n" +
+	"\rright_choices\x18\x05 \x03(\tR\frightChoices\"\xcb\x04\n" +
 	"\x10PreviewedChanges\x12<\n" +
 	"\aanswers\x18\x01 \x03(\v2\".emend.learning.v1.PreviewedAnswerR\aanswers\x12\x1f\n" +
 	"\vquery_count\x18\x02 \x01(\x03R\n" +
@@ -4421,7 +4467,9 @@ const file_emend_learning_v1_candidate_service_proto_rawDesc = "" +
 	"\vnear_status\x18\t \x01(\x0e2\x1d.emend.learning.v1.NearStatusR\n" +
 	"nearStatus\x12\x1a\n" +
 	"\brevision\x18\n" +
-	" \x01(\x03R\brevision\"\x80\x03\n" +
+	" \x01(\x03R\brevision\x12(\n" +
+	"\x10judged_for_count\x18\v \x01(\x03R\x0ejudgedForCount\x120\n" +
+	"\x14judged_against_count\x18\f \x01(\x03R\x12judgedAgainstCount\"\xdc\x03\n" +
 	"\x0fPreviewedAnswer\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12!\n" +
 	"\fsearch_count\x18\x02 \x01(\x03R\vsearchCount\x12\x16\n" +
@@ -4433,7 +4481,9 @@ const file_emend_learning_v1_candidate_service_proto_rawDesc = "" +
 	"\x13rated_against_count\x18\b \x01(\x03R\x11ratedAgainstCount\x12.\n" +
 	"\x13corrected_for_count\x18\t \x01(\x03R\x11correctedForCount\x126\n" +
 	"\x17corrected_against_count\x18\n" +
-	" \x01(\x03R\x15correctedAgainstCount*\xf5\x01\n" +
+	" \x01(\x03R\x15correctedAgainstCount\x12(\n" +
+	"\x10judged_for_count\x18\v \x01(\x03R\x0ejudgedForCount\x120\n" +
+	"\x14judged_against_count\x18\f \x01(\x03R\x12judgedAgainstCount*\xf5\x01\n" +
 	"\x0fCandidateStatus\x12 \n" +
 	"\x1cCANDIDATE_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CANDIDATE_STATUS_PENDING\x10\x01\x12$\n" +
