@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{
     Correction, FieldViolation, Invalid, Kind, Learned, OutcomeState, RatedTexts, Reporter, ResourceKey,
-    ResourceValue, RiskLevel, Scope, Violations,
+    ResourceValue, RiskLevel, Scope, Status, Violations,
     correction::Form,
     ratings::{OwnTarget, RefusedRating},
     violation::bounded_prose,
 };
-use emend_proto::common::v1::{self as pb, resource_value};
+use emend_proto::{
+    common::v1::{self as pb, resource_value},
+    learning::v1::CandidateStatus,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::kinds;
@@ -52,6 +55,19 @@ pub fn outcome_state(number: i32) -> Option<OutcomeState> {
         pb::OutcomeState::NoEffect => Some(OutcomeState::NoEffect),
         pb::OutcomeState::Refused => Some(OutcomeState::Refused),
         pb::OutcomeState::Withdrawn => Some(OutcomeState::Withdrawn),
+    }
+}
+
+/// The status of a candidate with this number, if it is known.
+pub fn candidate_status(number: i32) -> Option<Status> {
+    match CandidateStatus::try_from(number).ok()? {
+        CandidateStatus::Unspecified => None,
+        CandidateStatus::Pending => Some(Status::Pending),
+        CandidateStatus::AwaitingReview => Some(Status::AwaitingReview),
+        CandidateStatus::Applied => Some(Status::Applied),
+        CandidateStatus::Rejected => Some(Status::Rejected),
+        CandidateStatus::Superseded => Some(Status::Superseded),
+        CandidateStatus::Withdrawn => Some(Status::Withdrawn),
     }
 }
 

@@ -19,6 +19,7 @@
 //! `event` lists what can happen to a contest, and there is a module for each way to decide. None must know where the state
 //! came from or how a decision is stored.
 
+mod decidable;
 mod decision;
 mod evaluation;
 mod event;
@@ -36,6 +37,7 @@ use jiff::Timestamp;
 
 use self::evaluation::{Evaluation, ReportedCandidate};
 pub use self::{
+    decidable::Decidable,
     decision::{Cause, Decision, Refusal, Refused, ResourceChange, Transition},
     event::{Event, Exclusion},
     undo::{CandidateBefore, ChangedCandidate, UndoableDecision},

@@ -8,10 +8,9 @@ use emend_core::{
 use emend_proto::learning::v1 as pb;
 use emend_wire::{
     page::{self, QueryHash},
-    render,
+    parse, render,
 };
 use learning_store::{
-    codes,
     contests::{CandidatePosition, CandidateRecord, TransitionWrite},
     profiles::SuggestionDetails,
 };
@@ -143,7 +142,7 @@ pub(crate) fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<Stat
     let numbers = &numbers[..numbers.len().min(FILTER)];
     let mut statuses = Vec::with_capacity(numbers.len());
     for (index, &number) in numbers.iter().enumerate() {
-        match codes::parse_status(number) {
+        match parse::candidate_status(number) {
             Some(status) => statuses.push(status),
             None => violations.add(
                 format!("statuses[{index}]"),

@@ -1,6 +1,6 @@
 //! One item of the queue: what is proposed, by whom, against what, and what it would change.
 
-use emend_core::{Invalid, Kind, Learned, Relation, Synonym, kinds::Rule};
+use emend_core::{Invalid, Kind, Learned, Relation, Synonym, decide::Decidable};
 use emend_proto::{
     common::v1::ResourceValue,
     learning::v1::{
@@ -8,6 +8,7 @@ use emend_proto::{
         SupportingFeedback,
     },
 };
+use emend_wire::parse;
 use tonic::{Code, Status};
 
 use super::{
@@ -248,7 +249,7 @@ fn shown(
     };
     let status = CandidateStatus::try_from(candidate.status).unwrap_or_default();
     let kind = Kind::from_number(key.kind);
-    let mut decidable = Decidable::of(kind, status, is_open);
+    let mut decidable = decidable(kind, candidate.status);
     // What was typed is shown again, also where somebody else has decided meanwhile.
     decidable.reject |= !typed.reason.is_empty();
     decidable.edit |= !typed.value.is_empty();
@@ -346,36 +347,14 @@ fn shown(
     }
 }
 
-/// What a person can still decide about a candidate.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Decidable {
-    pub approve: bool,
-    pub edit: bool,
-    pub reject: bool,
-}
-
-impl Decidable {
-    /// By how its kind is decided. Where votes decide, a person may decide anew at any time; what was ruled or reviewed is decided.
-    fn of(kind: Option<Kind>, status: CandidateStatus, is_open: bool) -> Self {
-        let is_rejected = status == CandidateStatus::Rejected;
-        match kind.map(|kind| kind.rules().rule) {
-            Some(Rule::Votes { .. }) => Self {
-                approve: status != CandidateStatus::Applied,
-                edit: true,
-                reject: !is_rejected,
-            },
-            Some(Rule::Ruling(_)) => Self {
-                approve: is_open,
-                edit: is_open,
-                reject: !is_rejected,
-            },
-            Some(Rule::Review(_) | Rule::Window(_)) | None => Self {
-                approve: is_open,
-                edit: is_open,
-                reject: is_open,
-            },
-        }
-    }
+/// What a person can still decide; of a status that is not known, nothing.
+fn decidable(kind: Option<Kind>, status: i32) -> Decidable {
+    let none = Decidable {
+        approve: false,
+        edit: false,
+        reject: false,
+    };
+    parse::candidate_status(status).map_or(none, |status| Decidable::of(kind, status))
 }
 
 /// What nodes do once a value of the kind is approved.
@@ -582,32 +561,6 @@ mod tests {
                 ("other", 1, String::new())
             ]
         );
-    }
-
-    #[test]
-    fn where_votes_decide_a_person_may_decide_anew() {
-        use CandidateStatus::{Applied, AwaitingReview, Rejected, Withdrawn};
-        let of = |kind, status, is_open| {
-            let Decidable {
-                approve,
-                edit,
-                reject,
-            } = Decidable::of(Some(kind), status, is_open);
-            (approve, edit, reject)
-        };
-        for (kind, status, is_open, may) in [
-            (Kind::InvocationPhrase, AwaitingReview, true, (true, true, true)),
-            (Kind::InvocationPhrase, Withdrawn, false, (true, true, true)),
-            (Kind::InvocationPhrase, Rejected, false, (true, true, false)),
-            (Kind::InvocationPhrase, Applied, false, (false, true, true)),
-            (Kind::DomainRule, AwaitingReview, true, (true, true, true)),
-            (Kind::DomainRule, Rejected, false, (false, false, false)),
-            (Kind::DomainRule, Applied, false, (false, false, true)),
-            (Kind::Prompt, Applied, false, (false, false, false)),
-            (Kind::Prompt, AwaitingReview, true, (true, true, true)),
-        ] {
-            assert_eq!(of(kind, status, is_open), may, "{kind:?} {status:?}");
-        }
     }
 
     #[test]
