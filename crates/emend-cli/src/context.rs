@@ -11,7 +11,7 @@ use emend_base::{
     Entropy, SharedClock, SystemClock,
     bearer::{Token, TokenFile},
     telemetry::Telemetry,
-    tls::{ClientTls, Remote, TrustError},
+    tls::{ClientTls, Remote},
 };
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
@@ -30,6 +30,7 @@ use emend_proto::{
 };
 use tonic::{Request, metadata::MetadataMap};
 
+pub(crate) use self::connection::Unreached;
 pub use self::{connection::Connection, options::Global};
 use self::{connection::Peer, kept::Kept};
 use crate::failure::{Failure, Result};
@@ -352,38 +353,16 @@ async fn connect(
     remote: Remote,
 ) -> Result<Connection> {
     let remote = remote.map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true));
-    let peer = Peer {
+    let peer = Arc::new(Peer {
         service,
         address: address.to_owned(),
         flag,
         remote: remote.clone(),
-    };
-    remote
-        .connect()
-        .await
-        .map(|channel| Connection::new(channel, peer))
-        .map_err(|error| match TrustError::within(&error) {
-            Some(untrusted) => Failure::Untrusted {
-                service,
-                address: address.to_owned(),
-                reason: untrusted.to_string(),
-            },
-            None => Failure::Unreachable {
-                service,
-                address: address.to_owned(),
-                flag,
-                reason: innermost(&error),
-            },
-        })
-}
-
-/// The network's own error, without what wraps it.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
+    });
+    match remote.connect().await {
+        Ok(channel) => Ok(Connection::new(channel, peer)),
+        Err(error) => Err(Unreached::of(&peer, &error).into()),
     }
-    innermost.to_string()
 }
 
 /// Fetches pages until there are `limit` items (0: all). Returns the items and whether there are more.

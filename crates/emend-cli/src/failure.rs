@@ -6,7 +6,10 @@ use emend_base::status::{Explained, code_name};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-use crate::output::{json_escaped, on_standard_error};
+use crate::{
+    context::Unreached,
+    output::{json_escaped, on_standard_error},
+};
 
 /// The result of a command.
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
@@ -42,9 +45,7 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// A service can't be reached.
-    #[error(
-        "can't reach {service} at {address}: {reason}\n  Is `emend up` running? If the service is elsewhere, pass --{flag}."
-    )]
+    #[error("can't reach {service} at {address}: {reason}\n  {}", elsewhere(flag))]
     Unreachable {
         /// The service's name.
         service: &'static str,
@@ -136,6 +137,14 @@ impl Failure {
     }
 }
 
+/// What to do about what can't be reached. A search node is none of the services that `emend up` runs.
+fn elsewhere(flag: &str) -> String {
+    match flag {
+        "node" => "Is a search node running there? --node says where one is.".to_owned(),
+        flag => format!("Is `emend up` running? If the service is elsewhere, pass --{flag}."),
+    }
+}
+
 /// The exit code of a gRPC code.
 pub fn exit_of(code: Code) -> Exit {
     match code {
@@ -182,6 +191,9 @@ pub fn explained_to_json(explained: &Explained) -> Value {
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
+        if let Some(failure) = Unreached::failure(&status) {
+            return failure;
+        }
         let mut explained = Explained::from(&status);
         if explained.reason.as_deref() == Some("CREDENTIALS_MISSING") {
             explained.message += ": pass --token-file, or --client-cert and --client-key";
