@@ -226,6 +226,6 @@ pub fn scope_user(scope: Scope, reporter: Option<&ReporterId>) -> Result<Option<
     match (scope, reporter) {
         (Scope::Global, _) => Ok(None),
         (Scope::User, Some(reporter)) => Ok(Some(reporter.into())),
-        (Scope::User, None) => Err(Invalid::new("is required with scope USER")),
+        (Scope::User, None) => Err(Invalid::new("is required where the scope is one user's")),
     }
 }

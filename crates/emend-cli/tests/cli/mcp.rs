@@ -599,8 +599,9 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
     let refused = assistant.refused("intent_approve", approval.clone()).await;
     assert_eq!(refused["reason"], "PERSON_DECLINED", "{refused}");
     assistant.person = json!({"action": "accept", "content": {"confirmed": false}});
-    let refused = assistant.refused("intent_approve", approval.clone()).await;
-    assert_eq!(refused["reason"], "PERSON_DECLINED", "{refused}");
+    let (_, refused) = assistant.call("intent_approve", approval.clone()).await;
+    let told = message(&refused);
+    assert!(told.contains("without the tick that says yes"), "{told}");
     let question = assistant.asked.last().expect("a question");
     for words in [
         "Apply this for everybody",

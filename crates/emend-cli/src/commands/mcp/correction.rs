@@ -1,14 +1,19 @@
 //! What a call of `intent_feedback` says: the correction, and who votes for it.
 
-use emend_core::FieldViolation;
+use emend_core::{FieldViolation, Violations, violation::bounded_prose};
 use emend_proto::common::v1::{
     Correction, EntityCorrection, PhraseMapping, Prohibition, VerbCorrection,
     correction::Correction as Variant,
 };
-use tonic::Status;
+use emend_wire::{
+    kinds::form_of,
+    parse::{self, MAX_REASON_CHARS},
+};
 
-use super::arguments::{FeedbackArguments, FeedbackType};
-use crate::failure::Result;
+use super::{
+    arguments::{FeedbackArguments, FeedbackType},
+    parameters,
+};
 
 /// What the call names, otherwise what the command line does; may be empty.
 pub(super) fn named(by_call: Option<String>, by_command_line: &str) -> String {
@@ -28,8 +33,41 @@ pub(super) fn voter_id(reporter: String, session_id: &str, user_scoped: bool) ->
     }
 }
 
-/// The correction that the arguments describe. A prohibition names its choice as what the system chose.
-pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction> {
+/// A correction as it would be stored with this reason, or everything that is wrong with it by the names of its arguments: what is
+/// `wrong` already, and what the service would find.
+pub(super) fn checked(
+    form: Variant,
+    reason: Option<&str>,
+    named: fn(&str) -> String,
+    mut wrong: Vec<FieldViolation>,
+) -> Result<Correction, Vec<FieldViolation>> {
+    let least = usize::from(form_of(&form).needs_reason());
+    let correction = Correction {
+        correction: Some(form),
+    };
+    let mut as_stored = Violations::new();
+    if let Err(refused) = parse::new_correction(Some(&correction), &[]) {
+        as_stored.nest("correction", refused.violations);
+    }
+    let reason = reason.unwrap_or_default();
+    as_stored.check("reason", bounded_prose(reason, least, MAX_REASON_CHARS));
+    for found in as_stored.into_vec() {
+        let field = named(&found.field);
+        if wrong.iter().all(|known| known.field != field) {
+            wrong.push(FieldViolation { field, ..found });
+        }
+    }
+    if wrong.is_empty() {
+        Ok(correction)
+    } else {
+        Err(wrong)
+    }
+}
+
+/// The correction that the arguments describe, or everything that is wrong with them. A prohibition names its choice as what the
+/// system chose.
+pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction, Vec<FieldViolation>> {
+    let mut wrong = Vec::new();
     let original_input = arguments.original_input.clone();
     let system_choice = arguments.system_choice.clone().unwrap_or_default();
     let correct_choice = arguments.correct_choice.clone().unwrap_or_default();
@@ -49,9 +87,8 @@ pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction> {
             verb: correct_choice,
         }),
         FeedbackType::Prohibition => {
-            let mut violations = Vec::new();
             let mut violation = |field: &str, description: &str| {
-                violations.push(FieldViolation {
+                wrong.push(FieldViolation {
                     field: field.into(),
                     description: description.into(),
                 });
@@ -69,18 +106,14 @@ pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction> {
                      entity_correction",
                 );
             }
-            if !violations.is_empty() {
-                return Err(Status::from(emend_base::Error::InvalidArgument(violations)).into());
-            }
             Variant::Prohibition(Prohibition {
                 phrase: original_input,
                 forbidden_choice: system_choice,
             })
         }
     };
-    Ok(Correction {
-        correction: Some(variant),
-    })
+    let explanation = arguments.user_explanation.as_deref();
+    checked(variant, explanation, parameters::feedback, wrong)
 }
 
 #[cfg(test)]
@@ -122,16 +155,25 @@ mod tests {
         assert!(
             matches!(made.correction, Some(Variant::Prohibition(Prohibition { forbidden_choice, .. })) if forbidden_choice == "delete_fund")
         );
-        let refused = prohibition(r#", "correct_choice": "liquidate_fund""#)
-            .unwrap_err()
-            .to_json();
-        let fields: Vec<_> = refused["error"]["fieldViolations"]
-            .as_array()
-            .expect("violations")
-            .iter()
-            .map(|violation| violation["field"].clone())
-            .collect();
-        assert_eq!(fields, ["system_choice", "correct_choice"]);
+        let refused = prohibition(r#", "correct_choice": "liquidate_fund""#).unwrap_err();
+        assert_eq!(fields(&refused), ["system_choice", "correct_choice"]);
+    }
+
+    fn fields(refused: &[FieldViolation]) -> Vec<&str> {
+        refused.iter().map(|violation| violation.field.as_str()).collect()
+    }
+
+    #[test]
+    fn everything_that_could_not_be_stored_is_named_at_once() {
+        let said = format!(
+            r#"{{"feedback_type": "verb_correction", "original_input": " ", "user_explanation": "{}"}}"#,
+            "x".repeat(MAX_REASON_CHARS + 1)
+        );
+        let refused = correction(&arguments(&said)).unwrap_err();
+        assert_eq!(
+            fields(&refused),
+            ["original_input", "correct_choice", "user_explanation"]
+        );
     }
 
     #[test]

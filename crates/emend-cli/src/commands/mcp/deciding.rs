@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use emend_base::Error;
 use emend_core::{
-    Invalid, Refusal,
+    FieldViolation, Kind, Refusal, Status, Violations,
+    decide::Decidable,
     evidence::{DomainPattern, Suffix},
     violation::bounded_prose,
 };
 use emend_proto::learning::v1::{
-    ApproveCandidateRequest, Candidate, CandidateStatus, GetCandidateResponse, GetPolicyRequest,
-    RejectCandidateRequest,
+    ApproveCandidateRequest, Candidate, GetCandidateResponse, GetPolicyRequest, RejectCandidateRequest,
 };
-use emend_wire::parse::MAX_REASON_CHARS;
+use emend_wire::parse::{self, MAX_REASON_CHARS};
 use rmcp::{
     RoleServer,
     model::{
@@ -23,17 +23,20 @@ use rmcp::{
     service::{Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
 use serde_json::Value;
-use tonic::Status;
 
 use super::{
     Server,
     arguments::{ApproveArguments, EvidenceAction, EvidenceArguments, RejectArguments},
     question::{Shown, question},
     results,
+    saying::may_be_done,
     tools::{APPROVE, REJECT},
     watching::Watches,
 };
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    words,
+};
 
 /// How long a person may think.
 const THINKING: Duration = Duration::from_mins(10);
@@ -92,7 +95,6 @@ impl Server {
     pub(super) async fn approve(&self, arguments: ApproveArguments, asking: &Asking<'_>) -> Result<Done> {
         let on_behalf_of = self.decider(arguments.by, APPROVE).await?;
         let reason = arguments.reason.as_deref();
-        check_reason(reason.unwrap_or_default(), 0)?;
         let shown = self.candidate(arguments.candidate_id.clone()).await?;
         let etag = etag(&shown, arguments.etag.as_deref())?;
         let candidate = shown.candidate.clone().unwrap_or_default();
@@ -121,7 +123,8 @@ impl Server {
         let mut client = self.context.candidates().await?;
         let response = client
             .approve_candidate(self.context.request(request))
-            .await?
+            .await
+            .map_err(|status| may_be_done(status, "it may be applied"))?
             .into_inner();
         self.saw(response.revision);
         let decided = results::decided(response.candidate.as_ref(), response.revision);
@@ -130,12 +133,9 @@ impl Server {
 
     pub(super) async fn reject(&self, arguments: RejectArguments, asking: &Asking<'_>) -> Result<Done> {
         let on_behalf_of = self.decider(arguments.by, REJECT).await?;
-        check_reason(&arguments.reason, 1)?;
         let shown = self.candidate(arguments.candidate_id.clone()).await?;
         let etag = etag(&shown, arguments.etag.as_deref())?;
-        if has_status(shown.candidate.as_ref(), CandidateStatus::Rejected) {
-            return Err(undone("ALREADY_REJECTED", &Refusal::AlreadyRejected.to_string()));
-        }
+        can_be_decided(shown.candidate.as_ref(), |decidable| decidable.reject)?;
         let decision = Shown {
             verb: "Reject",
             reason: Some(&arguments.reason),
@@ -158,7 +158,8 @@ impl Server {
         let mut client = self.context.candidates().await?;
         let response = client
             .reject_candidate(self.context.request(request))
-            .await?
+            .await
+            .map_err(|status| may_be_done(status, "it may be rejected"))?
             .into_inner();
         self.saw(response.revision);
         let decided = results::decided(response.candidate.as_ref(), response.revision);
@@ -317,23 +318,38 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Refuses a reason that the service would refuse, before a person is asked.
-fn check_reason(reason: &str, least: usize) -> Result {
-    let checked = bounded_prose(reason, least, MAX_REASON_CHARS);
-    checked
-        .map(drop)
-        .map_err(|Invalid(why)| super::invalid("reason", why))
-}
-
-fn has_status(candidate: Option<&Candidate>, status: CandidateStatus) -> bool {
-    candidate.is_some_and(|candidate| candidate.status == status as i32)
+/// What the service would refuse of a reason, said before a person is asked.
+pub(super) fn wrong_reason(reason: Option<&str>, least: usize) -> Vec<FieldViolation> {
+    let mut violations = Violations::new();
+    let checked = bounded_prose(reason.unwrap_or_default(), least, MAX_REASON_CHARS);
+    violations.check("reason", checked);
+    violations.into_vec()
 }
 
 /// Refuses what the service would refuse whatever the person answered.
+fn can_be_decided(candidate: Option<&Candidate>, may: fn(&Decidable) -> bool) -> Result {
+    let candidate = candidate.cloned().unwrap_or_default();
+    let kind = candidate.key.as_ref().and_then(|key| Kind::from_number(key.kind));
+    let status = parse::candidate_status(candidate.status);
+    let Some(status) = status.filter(|&status| !may(&Decidable::of(kind, status))) else {
+        return Ok(());
+    };
+    Err(match status {
+        Status::Applied => undone("ALREADY_APPLIED", &Refusal::AlreadyApplied.to_string()),
+        Status::Rejected => undone("ALREADY_REJECTED", &Refusal::AlreadyRejected.to_string()),
+        Status::Pending | Status::AwaitingReview | Status::Superseded | Status::Withdrawn => undone(
+            "ALREADY_DECIDED",
+            &format!(
+                "the candidate is {} and can't be decided any more",
+                words::status_name(candidate.status).replace('_', " ")
+            ),
+        ),
+    })
+}
+
+/// The same of applying it.
 fn can_be_applied(candidate: &Candidate, accepts_redacted: bool) -> Result {
-    if has_status(Some(candidate), CandidateStatus::Applied) {
-        return Err(undone("ALREADY_APPLIED", &Refusal::AlreadyApplied.to_string()));
-    }
+    can_be_decided(Some(candidate), |decidable| decidable.approve)?;
     let proposal = candidate.proposal.as_ref();
     let redacted = proposal.map_or(0, |proposal| proposal.redacted_count);
     if redacted > 0 && !accepts_redacted {
@@ -352,7 +368,7 @@ fn can_be_applied(candidate: &Candidate, accepts_redacted: bool) -> Result {
 fn etag(shown: &GetCandidateResponse, named: Option<&str>) -> Result<String> {
     let read = shown.candidate.as_ref().map_or("", |candidate| &candidate.etag);
     match named.filter(|named| !named.is_empty()) {
-        Some(named) if named != read => Err(Status::from(Error::Aborted {
+        Some(named) if named != read => Err(tonic::Status::from(Error::Aborted {
             reason: "ETAG_MISMATCH",
             message: "the candidate was changed since you read it: nothing was done. Read it again with intent_list".to_owned(),
         })
@@ -363,7 +379,11 @@ fn etag(shown: &GetCandidateResponse, named: Option<&str>) -> Result<String> {
 
 fn elicitation(question: &str) -> Result<ElicitRequest> {
     let schema = ElicitationSchema::builder()
-        .required_bool(CONFIRMED)
+        .required_bool_property(CONFIRMED, |confirmed| {
+            confirmed.title("Yes, do it").description(
+                "Tick this and send the form to agree. Anything else leaves everything as it is.",
+            )
+        })
         .build()
         .map_err(Failure::failed)?;
     Ok(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
@@ -378,14 +398,13 @@ fn given(result: &ElicitResult, etag: &str) -> Result<Consent> {
         .content
         .as_ref()
         .is_some_and(|content| content[CONFIRMED] == true);
-    if result.action == ElicitationAction::Accept && is_confirmed {
-        Ok(Consent::Given(etag.to_owned()))
-    } else {
-        Err(undone(
-            "PERSON_DECLINED",
-            "the person did not agree: nothing was done",
-        ))
-    }
+    let why = match result.action {
+        ElicitationAction::Accept if is_confirmed => return Ok(Consent::Given(etag.to_owned())),
+        ElicitationAction::Accept => "the form came back without the tick that says yes",
+        ElicitationAction::Cancel => "the question was closed without an answer",
+        _ => "the person did not agree",
+    };
+    Err(undone("PERSON_DECLINED", &format!("{why}: nothing was done")))
 }
 
 fn no_answer(why: &str) -> Failure {
@@ -401,5 +420,5 @@ pub(super) fn undone(reason: &'static str, message: &str) -> Failure {
         message: message.to_owned(),
         violations: Vec::new(),
     };
-    Status::from(error).into()
+    tonic::Status::from(error).into()
 }

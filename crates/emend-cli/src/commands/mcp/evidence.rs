@@ -1,20 +1,16 @@
 //! What a call of `feedback` says: a decision about a domain, a claim or an edge.
 
-use emend_core::{
-    DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel, Violations, violation::bounded_prose,
-};
+use emend_core::{DomainRule, EdgeLabel, FieldViolation, Invalid, TrustLevel};
 use emend_proto::common::v1::{
     ClaimReject, ClaimRestore, Correction, EdgeCorrect, correction::Correction as Variant,
 };
-use emend_wire::{
-    kinds::{domain_decision, edge_correction, form_of, task_of},
-    parse::{self, MAX_REASON_CHARS},
-};
+use emend_wire::kinds::{domain_decision, edge_correction, task_of};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
 use super::{
     arguments::{EvidenceAction, EvidenceArguments, EvidenceDetails},
+    correction::checked,
     parameters,
 };
 
@@ -65,27 +61,7 @@ pub(super) fn decision(arguments: &EvidenceArguments) -> Result<Correction, Vec<
     if let Some(task) = task_of(&mut form) {
         task.clone_from(task_id);
     }
-    let least = usize::from(form_of(&form).needs_reason());
-    let correction = Correction {
-        correction: Some(form),
-    };
-    let mut as_stored = Violations::new();
-    if let Err(refused) = parse::new_correction(Some(&correction), &[]) {
-        as_stored.nest("correction", refused.violations);
-    }
-    let reason = args.reason.as_deref().unwrap_or_default();
-    as_stored.check("reason", bounded_prose(reason, least, MAX_REASON_CHARS));
-    for found in as_stored.into_vec() {
-        let field = parameters::evidence(&found.field);
-        if wrong.iter().all(|known| known.field != field) {
-            wrong.push(FieldViolation { field, ..found });
-        }
-    }
-    if wrong.is_empty() {
-        Ok(correction)
-    } else {
-        Err(wrong)
-    }
+    checked(form, args.reason.as_deref(), parameters::evidence, wrong)
 }
 
 /// The arguments with `pattern`, by which domains are named elsewhere, as `domain_pattern`.

@@ -207,8 +207,16 @@ fn readiness(context: &Context, metrics: &Metrics, lifecycle: &Lifecycle) -> Rea
     let (told, context, stop) = (readiness.clone(), context.clone(), lifecycle.soft().clone());
     let answered = async move {
         let mut backoff = Backoff::new(RETRY, context.entropy.clone());
-        while !Box::pin(Rights::default().can_be_asked(&context)).await {
+        let mut was_away = false;
+        while let Some(away) = Box::pin(Rights::default().out_of_reach(&context)).await {
+            if !was_away {
+                tracing::warn!(error = %away, "assistants can't be served yet");
+                was_away = true;
+            }
             sleep(backoff.next()).await;
+        }
+        if was_away {
+            tracing::info!("assistants can be served");
         }
         told.set(SERVICES, true);
     };

@@ -39,6 +39,8 @@ pub(super) struct Said {
     pub(super) feedback_type: FeedbackType,
     /// Whether the call names a reporter.
     pub(super) names_reporter: bool,
+    /// Whether it is learned for its reporter alone.
+    pub(super) is_users_own: bool,
 }
 
 /// A correction that was just recorded.
@@ -59,15 +61,18 @@ pub(super) fn recorded(feedback: &Feedback, voter: &Voter, said: &Said) -> Value
         "maps_to": said.maps_to,
         "type": said.feedback_type,
     });
+    let mut message = object["message"].as_str().unwrap_or_default().to_owned();
+    if said.is_users_own {
+        message += " It is for its reporter alone: nobody else is answered so.";
+    }
     if let Voter::Caller(caller) = voter
         && said.names_reporter
     {
-        let message = object["message"].as_str().unwrap_or_default();
-        object["message"] = format!(
+        message = format!(
             "{message} It counts as the vote of {caller}: its grants lack act_for_users, so the reporter named does not vote."
-        )
-        .into();
+        );
     }
+    object["message"] = message.into();
     object
 }
 
@@ -170,6 +175,7 @@ mod tests {
             maps_to: "create_isda".to_owned(),
             feedback_type: FeedbackType::VerbCorrection,
             names_reporter: true,
+            is_users_own: false,
         }
     }
 
@@ -204,6 +210,19 @@ mod tests {
         let message = |voter| recorded(&Feedback::default(), &voter, &said())["message"].to_string();
         assert!(message(Voter::Caller("bot".to_owned())).contains("the vote of bot"));
         assert!(!message(Voter::Named).contains("vote of"));
+    }
+
+    #[test]
+    fn what_is_learned_for_one_is_not_told_like_a_lesson_for_all() {
+        let told = |is_users_own| {
+            let said = Said {
+                is_users_own,
+                ..said()
+            };
+            recorded(&Feedback::default(), &Voter::Named, &said)["message"].to_string()
+        };
+        assert!(told(true).contains("for its reporter alone"));
+        assert!(!told(false).contains("alone"));
     }
 
     #[test]

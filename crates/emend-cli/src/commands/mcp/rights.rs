@@ -1,6 +1,6 @@
 //! What the caller may do, as each service says it of its own methods.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use emend_proto::access::v1::{GetAccessRequest, GetAccessResponse};
 use tokio::{sync::Mutex, time::Instant};
@@ -58,11 +58,13 @@ impl Rights {
         if some.iter().any(|access| !access.methods.is_empty()) {
             return Ok(());
         }
-        let reached: Vec<&str> = some
+        // Both services have the same grants.
+        let reached: BTreeSet<&str> = some
             .iter()
             .flat_map(|access| &access.namespaces)
             .map(String::as_str)
             .collect();
+        let reached: Vec<&str> = reached.into_iter().collect();
         let caller = some.first().map_or("", |access| access.caller.as_str());
         Err(Failure::usage(format!(
             "the caller {caller:?} has no grant in the namespace {:?}: its grants reach {}",
@@ -81,12 +83,12 @@ impl Rights {
         feedback.or(learning).ok()
     }
 
-    /// Whether both services can be reached, whatever they say of the caller.
-    pub(super) async fn can_be_asked(&self, context: &Context) -> bool {
+    /// Why a service can't be reached, if one can't; whatever they say of the caller.
+    pub(super) async fn out_of_reach(&self, context: &Context) -> Option<Failure> {
         let (feedback, learning) = tokio::join!(self.feedback(context), self.learning(context));
-        [feedback, learning].iter().all(|said| match said {
-            Ok(_) => true,
-            Err(failure) => matches!(failure, Failure::Refused(_)) && !is_away(failure),
+        [feedback, learning].into_iter().find_map(|said| {
+            said.err()
+                .filter(|failure| !matches!(failure, Failure::Refused(_)) || is_away(failure))
         })
     }
 

@@ -34,7 +34,8 @@ const HUMAN: &str = "human";
 
 impl Server {
     pub(super) async fn submit(&self, arguments: FeedbackArguments) -> Result<Value> {
-        let correction = correction(&arguments)?;
+        let correction =
+            correction(&arguments).map_err(|wrong| Status::from(Error::InvalidArgument(wrong)))?;
         let said = said(&arguments);
         let user_scoped = arguments.scope == ScopeArgument::User;
         if user_scoped {
@@ -141,11 +142,16 @@ impl Server {
         let mut client = self.context.feedback().await?;
         let response = client
             .retract_feedback(self.context.request(request))
-            .await?
+            .await
+            .map_err(|status| may_be_done(status, "it may be taken back"))?
             .into_inner();
         let feedback = feedback::required(response.feedback)?;
         self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
-        let (still_applies, why) = self.what_became(&feedback).await?;
+        // It is taken back, whatever can be said of what follows from that.
+        let (still_applies, why) = match self.what_became(&feedback).await {
+            Ok(became) => became,
+            Err(failure) => (None, format!("it can't be looked up now ({failure})")),
+        };
         Ok(results::retracted(&feedback, still_applies, &why))
     }
 
@@ -184,23 +190,20 @@ impl Server {
 
     async fn send(&self, request: SubmitFeedbackRequest) -> Result<Feedback> {
         let request_id = request.request_id.clone();
-        let mut client = match self.context.feedback().await {
-            Ok(client) => client,
-            Err(failure @ Failure::Unreachable { .. }) => {
-                return Err(Failure::Unavailable(format!("Nothing was stored: {failure}")));
-            }
-            Err(failure) => return Err(failure),
-        };
+        let mut client = self.context.feedback().await.map_err(not_sent)?;
         let response = match client.submit_feedback(self.context.request(request)).await {
             Ok(response) => response.into_inner(),
-            Err(status) if may_be_stored(&status) => {
-                return Err(Failure::Unavailable(format!(
-                    "feedback-svc did not answer in time, and it may be stored: call again with the same arguments and \
-                     \"request_id\": \"{request_id}\", which stores it once ({})",
-                    Failure::from(status)
-                )));
+            Err(status) => {
+                let may_be_stored = may_be_stored(&status);
+                return Err(match Failure::from(status) {
+                    failure @ (Failure::Unreachable { .. } | Failure::Untrusted { .. }) => not_sent(failure),
+                    failure if may_be_stored => Failure::Unavailable(format!(
+                        "feedback-svc did not answer in time, and it may be stored: call again with the same arguments and \
+                         \"request_id\": \"{request_id}\", which stores it once ({failure})"
+                    )),
+                    failure => failure,
+                });
             }
-            Err(status) => return Err(status.into()),
         };
         let feedback = feedback::required(response.feedback)?;
         self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
@@ -262,6 +265,27 @@ impl Server {
     }
 }
 
+/// The failure of a call that was not sent.
+fn not_sent(failure: Failure) -> Failure {
+    match failure {
+        unreached @ Failure::Unreachable { .. } => {
+            Failure::Unavailable(format!("Nothing was stored: {unreached}"))
+        }
+        other => other,
+    }
+}
+
+/// The failure of a call that changes something once, however often it is made.
+pub(super) fn may_be_done(status: Status, what: &str) -> Failure {
+    let is_unclear = may_be_stored(&status);
+    match Failure::from(status) {
+        failure @ Failure::Refused(_) if is_unclear => Failure::Unavailable(format!(
+            "There was no answer, and {what}: call again with the same arguments, which does it once ({failure})"
+        )),
+        failure => failure,
+    }
+}
+
 /// Whether a call that failed may have stored what it said.
 fn may_be_stored(status: &Status) -> bool {
     matches!(
@@ -280,5 +304,6 @@ fn said(arguments: &FeedbackArguments) -> Said {
         maps_to: maps_to.clone().unwrap_or_default(),
         feedback_type: arguments.feedback_type,
         names_reporter: arguments.context.reporter.is_some(),
+        is_users_own: arguments.scope == ScopeArgument::User,
     }
 }

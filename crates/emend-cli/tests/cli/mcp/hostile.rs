@@ -405,3 +405,84 @@ fn a_planted_text_in_a_field_that_is_not_named_is_found() {
         "an answer",
     );
 }
+
+/// What two choices are asked with; enough that a confidence can be learned.
+const LOST: [&str; 12] = [
+    "i lost my card",
+    "my card is lost",
+    "i can not find my card",
+    "someone stole my card",
+    "my card was stolen yesterday",
+    "please block my lost card",
+    "i have lost my bank card",
+    "card lost or stolen",
+    "the card is gone",
+    "block the card that i lost",
+    "a thief has my card",
+    "report a stolen card",
+];
+const BALANCE: [&str; 12] = [
+    "what is my balance",
+    "show my balance",
+    "how much money do i have",
+    "balance of my account",
+    "tell me my account balance",
+    "current balance please",
+    "how much is left in my account",
+    "check the balance",
+    "is there money in my account",
+    "account balance today",
+    "what do i have in the bank",
+    "give me the balance",
+];
+
+#[tokio::test]
+async fn near_answers_say_what_they_follow_from_in_fields_of_others() {
+    let up = Up::ephemeral().await;
+    let lost = LOST.map(|phrase| format!("{phrase},report_lost_card"));
+    let balance = BALANCE.map(|phrase| format!("{phrase},show_balance"));
+    let planted = "i think i lost a card: PLANTED,report_lost_card";
+    let taught = format!(
+        "phrase,verb\n{}\n{}\n{planted}\n",
+        lost.join("\n"),
+        balance.join("\n")
+    );
+    up.run_with(
+        &["import", "-", "--format", "csv", "--reason", "what our users say"],
+        &taught,
+    )
+    .await
+    .ok();
+    let mut assistant = Assistant::start(&up, &[]).await;
+    let asked = json!({"phrase": "i think i lost my card", "near": true});
+    let answer = assistant.succeed("intent_resolve", asked).await;
+    look(&answer, "intent_resolve");
+    let near = &answer["near"];
+    assert_eq!(near["choice"], "report_lost_card", "{answer}");
+    let confidence = near["confidence"].as_f64().expect("a number");
+    assert!((0.5..1.0).contains(&confidence), "{answer}");
+    let because = near["because"].as_array().expect("reasons");
+    assert!(
+        because
+            .iter()
+            .any(|because| because["phrase"].to_string().contains(PLANTED)),
+        "the nearest phrase is a reason: {answer}"
+    );
+    assert_eq!(
+        answer["found"], false,
+        "nothing was learned for these words: {answer}"
+    );
+    // Nobody asked: nothing is said of it.
+    let plain = assistant
+        .succeed("intent_resolve", json!({"phrase": "i think i lost my card"}))
+        .await;
+    assert!(
+        plain["near"].is_null() && plain["near_status"].is_null(),
+        "{plain}"
+    );
+    // What is like nothing that was learned is left alone.
+    let asked = json!({"phrase": "will it rain tomorrow", "near": true});
+    let stranger = assistant.succeed("intent_resolve", asked).await;
+    assert!(stranger["near"].is_null(), "{stranger}");
+    assistant.conversation.end().await;
+}

@@ -98,6 +98,25 @@ async fn without_a_session_a_client_is_one_voter_on_every_replica_and_after_each
 }
 
 #[tokio::test]
+async fn what_services_that_stopped_did_not_get_is_said_not_to_be_stored() {
+    let up = Up::ephemeral().await;
+    let feedback = up.feedback.clone();
+    let (_served, client) = alone(&up, &["--http", "127.0.0.1:0"]).await;
+    client.succeed("intent_feedback", phrase("before")).await;
+    up.signal("-TERM").await;
+    up.ended().await;
+    let refused = client.call("intent_feedback", phrase("after")).await;
+    let told = refused["content"][0]["text"].as_str().expect("a text");
+    assert!(
+        told.contains("Nothing was stored") && told.contains(&format!("feedback-svc at {feedback}")),
+        "{refused}"
+    );
+    let unread = client.call("intent_resolve", json!({"phrase": "before"})).await;
+    let told = unread["content"][0]["text"].as_str().expect("a text");
+    assert!(told.contains("can't reach learning-svc at"), "{unread}");
+}
+
+#[tokio::test]
 async fn assistants_are_served_over_tls() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name);

@@ -2,7 +2,7 @@
 
 use emend_proto::{
     common::v1::Actor,
-    learning::v1::{Candidate, GetCandidateResponse},
+    learning::v1::{Candidate, CandidateStatus, GetCandidateResponse},
 };
 use serde_json::{Value, json};
 
@@ -116,6 +116,16 @@ fn who(actor: &Actor) -> &str {
     }
 }
 
+/// Who decided it; nobody where it still waits, whoever gave the vote that it waits with.
+fn decider(candidate: &Candidate) -> &str {
+    let is_open = matches!(
+        CandidateStatus::try_from(candidate.status),
+        Ok(CandidateStatus::Pending | CandidateStatus::AwaitingReview)
+    );
+    let decided_by = candidate.decided_by.as_ref().filter(|_| !is_open);
+    decided_by.map_or("", who)
+}
+
 fn candidate(candidate: &Candidate) -> Value {
     let key = candidate.key.clone().unwrap_or_default();
     let redacted = candidate
@@ -139,7 +149,7 @@ fn candidate(candidate: &Candidate) -> Value {
         "threshold": candidate.threshold,
         "confirmations_needed": candidate.confirmations_needed,
         "pinned": candidate.contest_pinned,
-        "decided_by": candidate.decided_by.as_ref().map_or("", who),
+        "decided_by": decider(candidate),
         "decision_reason": candidate.decision_reason,
         "redacted_count": redacted,
         "etag": candidate.etag,

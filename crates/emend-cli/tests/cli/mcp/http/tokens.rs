@@ -113,7 +113,7 @@ async fn each_token_sees_its_tools_and_gets_its_errors() {
     let refused = shopper.opens("2025-11-25").await;
     assert_eq!(refused.status, 403, "{refused:?}");
     let expected =
-        r#"the caller \"shopper\" has no grant in the namespace \"default\": its grants reach shop"#;
+        r#"the caller \"shopper\" has no grant in the namespace \"default\": its grants reach shop""#;
     assert!(refused.text.contains(expected), "{refused:?}");
 
     let bot = client.with_token(&issued("bot", "emend", 3_600));
