@@ -57,7 +57,7 @@ fn of_review(name: &str) -> Option<Label> {
         "value" => ("Value", "値"),
         "comment" => ("Comment or question", "コメントまたは質問"),
         "asked" => ("Whom to ask", "質問先"),
-        "accept_redacted" => ("Although ratings were redacted", "削除済みの評価があることを了承"),
+        "accept_redacted" => ("Ratings were redacted", "評価の削除を了承"),
         "pattern" => ("Site", "サイト"),
         "decision" => ("Decision", "決定"),
         "level" => ("Trust", "信頼レベル"),

@@ -375,6 +375,8 @@ pub(crate) struct Failed {
     recovers: bool,
     /// What was typed, so that it is not lost, by labels.
     typed: Vec<(String, String)>,
+    /// Where the reader came from.
+    back: String,
 }
 
 /// In how many seconds browsers ask again for a page that could not be shown because a service is away.
@@ -401,6 +403,10 @@ pub(crate) fn failed(visitor: &Visitor, part: Part, failure: Failure, sent: &Fie
         is_away,
         recovers,
         typed: labelled(visitor.language, sent.pairs()),
+        back: match own_address(sent.get("return")) {
+            "/" => visitor.to(part, &Fields::default()),
+            address => address.to_owned(),
+        },
     };
     let mut response = html(status, &page);
     if recovers {

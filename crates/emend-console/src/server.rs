@@ -260,7 +260,8 @@ async fn answered(
         Err(Refused::Answered(status)) => {
             let failure = visitor.failure(&status);
             if failure.status == StatusCode::SERVICE_UNAVAILABLE {
-                tracing::warn!(%status, "a page can't be shown: a service is away");
+                // The page's own watch warns of it, once.
+                tracing::info!(%status, "a page can't be shown: a service is away");
             }
             failed(&visitor, part, failure, &sent)
         }

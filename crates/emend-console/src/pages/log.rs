@@ -5,7 +5,7 @@ pub(crate) mod revert;
 use askama::Template;
 use emend_core::{Kind, kinds::HUMAN};
 use emend_proto::{
-    common::v1::Cause,
+    common::v1::{Cause, ResourceKey},
     learning::v1::{ListRevisionsRequest, Revision, RevisionChange},
 };
 use http::StatusCode;
@@ -17,6 +17,8 @@ use crate::{
     text::{self, Moment, moment},
 };
 
+/// The method that reverts a revision.
+const REVERT: &str = "learning.v1.ResourceService/RevertRevision";
 const PAGE: i32 = 50;
 /// How many changes of one revision are shown in full.
 const CHANGES: usize = 20;
@@ -160,7 +162,7 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
         key: fields.get("key").to_owned(),
         operation: fields.get("operation").to_owned(),
         revisions: revisions.collect(),
-        may_revert: visitor.may("learning.v1.ResourceService/RevertRevision"),
+        may_revert: visitor.may(REVERT),
         first,
         next,
         is_filtered: !kept.without(&["page"]).query().is_empty(),
@@ -171,15 +173,19 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
 
 /// Whether the reader can revert a revision, for all that is known of it.
 pub(crate) fn can_revert(visitor: &Visitor, revision: &Revision) -> bool {
-    const REVERT: &str = "learning.v1.ResourceService/RevertRevision";
     let by_people = |change: &RevisionChange| {
         let key = change.key.clone().unwrap_or_default();
-        let is_of_system = key.kind == Kind::DomainRule.number() && key.qualifier != HUMAN;
-        let is_windowed = key.kind == Kind::FewShotSet.number();
-        let may = key.user_id.is_empty() || visitor.access.may_for_users(REVERT);
-        may && !is_of_system && !is_windowed && !change.changed_since
+        can_revert_key(visitor, &key) && !change.changed_since
     };
     visitor.may(REVERT) && revision.cause() != Cause::Erasure && revision.changes.iter().all(by_people)
+}
+
+/// Whether the reader can revert what a key has: people decide it, and the reader may for its user.
+pub(crate) fn can_revert_key(visitor: &Visitor, key: &ResourceKey) -> bool {
+    let is_of_system = key.kind == Kind::DomainRule.number() && key.qualifier != HUMAN;
+    let is_windowed = key.kind == Kind::FewShotSet.number();
+    let may = key.user_id.is_empty() || visitor.access.may_for_users(REVERT);
+    visitor.may(REVERT) && may && !is_of_system && !is_windowed
 }
 
 /// Whether a kind can be set and reverted by people.

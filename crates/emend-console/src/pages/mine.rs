@@ -11,6 +11,7 @@ use crate::{
     failure::Refused,
     form::Fields,
     page::{Answer, Page, Part, Visitor, html},
+    pages::log::can_revert_key,
     text::{self, Moment, moment},
 };
 
@@ -78,9 +79,7 @@ async fn list(
 
 /// Where what a candidate changed is reverted, once seen what that touches; none where nothing of it is in force.
 fn revert(visitor: &Visitor, candidate: &Candidate) -> Option<String> {
-    const REVERT: &str = "learning.v1.ResourceService/RevertRevision";
-    let key = candidate.key.as_ref()?;
-    let may = visitor.may(REVERT) && (key.user_id.is_empty() || visitor.access.may_for_users(REVERT));
+    let may = can_revert_key(visitor, candidate.key.as_ref()?);
     let is_alone = candidate.origin() != CandidateOrigin::Import;
     let applies = candidate.status() == CandidateStatus::Applied && candidate.applied_revision > 0;
     (may && applies && is_alone).then(|| {

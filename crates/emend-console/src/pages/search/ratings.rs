@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use askama::Template;
+use emend_core::normalize;
 use emend_proto::{
     common::v1::SearchRatingValue,
     feedback::v1::{
@@ -139,7 +140,8 @@ async fn listed(visitor: &Visitor, request: ListFeedbackRequest) -> Result<(Vec<
         let value = value_of(&feedback);
         let state = feedback.search_rating.clone().unwrap_or_default();
         let query = state.query.as_ref();
-        let text = query.map(|query| query.query_text.to_lowercase());
+        // As the services tell queries apart.
+        let text = query.map(|query| normalize(&query.query_text));
         let text = text.filter(|text| !text.is_empty());
         let same = (text.unwrap_or_else(|| feedback.query_id.clone()), value);
         let place = *places.entry(same).or_insert_with(|| {
@@ -177,7 +179,8 @@ pub(super) fn worst(visitor: &Visitor, fields: &Fields, found: WorstQueries) -> 
         let (teach, attempt) = leads(visitor, &query.query_text, &query.query_type);
         let of_period = Fields::default()
             .with("from", fields.get("from"))
-            .with("to", fields.get("to"));
+            .with("to", fields.get("to"))
+            .with("type", fields.get("type"));
         let is_known = !query.query_text.is_empty();
         // Of a query that is not known only the newest rating is found again.
         let (asked, place) = if is_known {
