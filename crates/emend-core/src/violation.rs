@@ -27,6 +27,10 @@ pub struct FieldViolation {
 
 impl fmt::Display for FieldViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of what is wrong with the whole there is no field to name.
+        if self.field.is_empty() {
+            return f.write_str(&self.description);
+        }
         write!(f, "{}: {}", self.field, self.description)
     }
 }

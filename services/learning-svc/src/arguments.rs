@@ -108,11 +108,12 @@ pub struct GeneratorArgs {
     )]
     pub generator_key_file: Option<PathBuf>,
     /// How long the model may take for one answer, 1s to 10m
-    #[arg(long, value_name = "SPAN", default_value = "1m",
+    #[arg(long, value_name = "SPAN", default_value = "1m", requires = "generator_url",
           value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
     pub generator_timeout: Duration,
     /// How often a question is asked at most, where the answer is 429 or 5xx or none, 1 to 10
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10))]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "generator_url",
+          value_parser = clap::value_parser!(u32).range(1..=10))]
     pub generator_attempts: u32,
     /// Further parameters of a request to the model, as a JSON object, for example
     /// {"temperature": 0.2, "seed": 7}; null leaves one out that is sent otherwise, as

@@ -235,4 +235,24 @@ mod tests {
         );
         assert!(!shown(vec![change("相手の リーダー", "")]).contains("other change"));
     }
+
+    #[test]
+    fn the_log_fits_a_terminal_of_80_columns() {
+        let change = RevisionChange {
+            key: Some(ResourceKey {
+                kind: 1,
+                key: "set up a credit support annex for a new counterparty".into(),
+                ..ResourceKey::default()
+            }),
+            ..RevisionChange::default()
+        };
+        let revision = Revision {
+            revision: 1_234,
+            changes: vec![change],
+            ..Revision::default()
+        };
+        let text = table(&[revision], |_| true).render(80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("counterparty"), "{text}");
+    }
 }

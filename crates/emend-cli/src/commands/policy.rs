@@ -371,7 +371,11 @@ async fn preview(args: PreviewArgs, context: &Context, output: &mut Output<'_>) 
         });
         let lines: Vec<String> = std::iter::once(applied).chain(resources).collect();
         let changes = answer.changes.clone().unwrap_or_default();
-        format!("{}\n{}", lines.join("\n"), previews::text(&changes, &args.tried, width))
+        format!(
+            "{}\n{}",
+            lines.join("\n"),
+            previews::text(&changes, &args.tried, width)
+        )
     })
 }
 

@@ -309,3 +309,45 @@ fn table(resources: &[Resource]) -> Table {
         ]
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{Kind, Learned};
+    use emend_proto::common::v1::{ResourceKey, ResourceValue};
+
+    use super::*;
+
+    #[test]
+    fn a_list_fits_a_terminal_of_80_columns() {
+        let resource = |key: &str, user_id: &str, verb: &str| Resource {
+            key: Some(ResourceKey {
+                kind: Kind::InvocationPhrase.number(),
+                key: key.to_owned(),
+                user_id: user_id.to_owned(),
+                ..ResourceKey::default()
+            }),
+            value: Some(ResourceValue {
+                value: Learned::of(Kind::InvocationPhrase, verb.to_owned())
+                    .ok()
+                    .map(|learned| emend_wire::kinds::value(&learned)),
+                ..ResourceValue::default()
+            }),
+            revision: 1_234,
+            committed_at: Some(prost_types::Timestamp::default()),
+            ..Resource::default()
+        };
+        let shown = [
+            resource(
+                "set up a credit support annex for a new counterparty",
+                "",
+                "create_isda",
+            ),
+            resource("book", "mia", "book_trade"),
+        ];
+        let text = table(&shown).render(80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for part in ["create_isda", "book_trade", "mia", "1234", "counterparty"] {
+            assert!(text.contains(part), "{part} is cut: {text}");
+        }
+    }
+}

@@ -9,7 +9,7 @@
 //!
 //! An example without a `target_id` has one that is derived from what it says, so that it is the same in every import.
 
-use emend_core::ratings::{RatingClass, TARGETS};
+use emend_core::ratings::{RatingClass, TARGETS, target_name};
 use emend_proto::common::v1::Rating;
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,6 +78,7 @@ impl Example {
         let target = written.target.or_else(|| target.map(str::to_owned));
         let target =
             target.ok_or_else(|| RowError::field("target", "is required: name it, or pass --target"))?;
+        let target = target_name(&target).to_owned();
         let class = if is_pair {
             RatingClass::Bad
         } else {
@@ -187,6 +188,10 @@ mod tests {
     fn each_form_of_example_is_a_rating() {
         for (line, expected) in [
             (r#"{"input": "a", "output": "b"}"#, "INTERPRET GOOD: a → b () [] "),
+            (
+                r#"{"input": "a", "output": "b", "target": "summarize-daily"}"#,
+                "SUMMARIZE_DAILY GOOD: a → b () [] ",
+            ),
             (
                 r#"{"prompt": "a", "completion": "b", "target": "TASK_EXTRACT"}"#,
                 "TASK_EXTRACT APPROVED: a → b () [] ",

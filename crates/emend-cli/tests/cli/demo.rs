@@ -16,7 +16,7 @@ async fn the_demo_prints_its_table_and_succeeds() {
     }
     assert!(!demo.stdout.contains("NOT AS EXPECTED"));
     assert!(
-        demo.stdout.lines().all(|line| line.chars().count() <= 100),
+        demo.stdout.lines().all(|line| line.chars().count() <= 80),
         "{}",
         demo.stdout
     );

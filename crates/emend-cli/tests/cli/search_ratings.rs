@@ -102,7 +102,7 @@ async fn searched_and_rated(up: &Up) -> [String; 3] {
         "search",
         "rate",
         "q-1",
-        "down",
+        "-1",
         "--reporter",
         "ana",
         "--reason",
@@ -202,7 +202,7 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
         .await
         .ok()
         .stdout;
-    assert_eq!(none, "No negative terms in the namespace \"default\".\n");
+    assert_eq!(none, "No negative terms in the namespace \"default\" match.\n");
 
     let stats = up.run(&["search", "stats"]).await.ok();
     let header: Vec<&str> = stats

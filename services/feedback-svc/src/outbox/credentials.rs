@@ -99,7 +99,8 @@ impl CredentialsCheck {
                 let refuses = self.readiness.failing().contains(&LEARNING);
                 if refuses && !is_refused {
                     tracing::error!(
-                        "learning-svc refuses the credentials of this service: nothing is learned until it accepts them"
+                        "learning-svc refuses the credentials of this service: nothing is learned until --learning-token-file holds the \
+                         token of a caller that it knows as an ingester"
                     );
                 }
                 is_refused = refuses;

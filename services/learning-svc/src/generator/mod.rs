@@ -10,6 +10,9 @@ use async_trait::async_trait;
 use emend_base::Error;
 use emend_core::outputs::{Improved, Material, Suggested, SuggestionMaterial, Unimproved};
 
+/// The reason of an error whose cause is a setting: the same would be refused again.
+pub(crate) const REFUSED: &str = "GENERATOR_REFUSED";
+
 /// Why nothing was generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GeneratorError {
@@ -69,7 +72,7 @@ impl GeneratorError {
         let reason = match self {
             Self::Refused(_) => {
                 return Error::FailedPrecondition {
-                    reason: "GENERATOR_REFUSED",
+                    reason: REFUSED,
                     message,
                     violations: Vec::new(),
                 };

@@ -11,9 +11,12 @@ use emend_core::{Caller, ContestId, FeedbackId, RatingClass, ResourceKey, kinds:
 use learning_store::actor::Actor;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::outputs::{
-    Outputs,
-    improve::{UNIMPROVED, window_of},
+use crate::{
+    generator::REFUSED,
+    outputs::{
+        Outputs,
+        improve::{UNIMPROVED, window_of},
+    },
 };
 
 /// How often it looks without being woken: another replica may have been.
@@ -100,7 +103,7 @@ impl Outputs {
                 Ok(false)
             }
             // Somebody else was faster, or the prompt changed.
-            Err(Error::FailedPrecondition { reason, .. }) if reason != "GENERATOR_REFUSED" => Ok(false),
+            Err(Error::FailedPrecondition { reason, .. }) if reason != REFUSED => Ok(false),
             Err(Error::Aborted { .. }) => Ok(false),
             Err(error) => {
                 let failures = match failing.0.get(&target) {
@@ -110,7 +113,11 @@ impl Outputs {
                 let delay = backoff::delay_for_attempt(failures, &BACKOFF, self.decisions.entropy.fraction());
                 let rest = Rest::Until(failures.saturating_add(1), now + delay);
                 failing.0.insert(target, rest);
-                tracing::warn!(target = %key.key, %error, ?delay, "can't generate an improvement; trying again later");
+                if error.reason() == REFUSED {
+                    tracing::warn!(target = %key.key, %error, ?delay, "no improvement until the generator's settings are mended");
+                } else {
+                    tracing::warn!(target = %key.key, %error, ?delay, "can't generate an improvement; trying again later");
+                }
                 Ok(false)
             }
         }

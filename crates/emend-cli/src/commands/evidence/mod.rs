@@ -37,7 +37,7 @@ enum Command {
     Claims(claims::Args),
     /// Edges and their labels: list, show, correct
     Edges(edges::Args),
-    /// Trust files: apply
+    /// Trust files: apply, convert
     Trust(trust::Args),
     /// Make the papers that a paper cites, or that cite it, pages: run
     Citations(Box<citations::Args>),

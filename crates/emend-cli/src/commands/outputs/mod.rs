@@ -26,7 +26,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Ratings of what an AI made: submit, list
+    /// Ratings of what an AI made: submit, list, import
     Ratings(ratings::Args),
     /// List the examples that ratings become, or show them as an AI sees them
     Examples(examples::Args),

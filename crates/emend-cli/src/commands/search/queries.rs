@@ -232,6 +232,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             })
         }
         Action::Terms { query_type, limit } => {
+            let none = context.none_found("negative terms", !query_type.is_empty());
             let request = ListNegativeTermsRequest {
                 namespace: context.namespace(),
                 query_type,
@@ -241,12 +242,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             let mut client = context.queries().await?;
             let answer = client.list_negative_terms(context.request(request)).await?;
             let answer = answer.into_inner();
-            output.results(
-                &answer.terms,
-                view::message,
-                terms_table,
-                &context.none_of("negative terms"),
-            )?;
+            output.results(&answer.terms, view::message, terms_table, &none)?;
             if answer.undercount == 0 || output.is_json() {
                 return Ok(());
             }

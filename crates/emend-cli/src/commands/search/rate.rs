@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// The query, by the id under which its backend recorded it
     query_id: String,
     /// How its results are
-    #[arg(value_enum)]
+    #[arg(value_enum, ignore_case = true, allow_negative_numbers = true)]
     rating: Rating,
     /// Why, at most 300 characters
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
@@ -41,10 +41,13 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::commands) enum Rating {
     /// Good
+    #[value(aliases = ["1", "+1"])]
     Up,
     /// Neither
+    #[value(alias = "0")]
     Neutral,
     /// Not what was wanted
+    #[value(alias = "-1")]
     Down,
 }
 

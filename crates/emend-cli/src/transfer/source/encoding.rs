@@ -7,6 +7,9 @@ use super::RowError;
 /// What editors put before UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
+/// What files of Western Europe are in.
+const WESTERN: &str = "windows-1252";
+
 /// Refuses a file that begins as one in UTF-16 or UTF-32 does: with its byte order mark, or with every other byte zero.
 pub(super) fn check_beginning(bytes: &[u8]) -> Result<(), RowError> {
     let name = match bytes {
@@ -22,7 +25,13 @@ pub(super) fn check_beginning(bytes: &[u8]) -> Result<(), RowError> {
 pub(super) fn not_utf8(bytes: &[u8]) -> RowError {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(bytes, true);
-    let encoding = detector.guess(None, Utf8Detection::Deny);
+    // A few words alone look like one of many encodings of single bytes. Where none of Western Europe fits, Japanese is meant first.
+    let western = detector.guess(None, Utf8Detection::Deny);
+    let encoding = if western.is_single_byte() && western.name() != WESTERN {
+        detector.guess(Some(b"jp"), Utf8Detection::Deny)
+    } else {
+        western
+    };
     RowError::row(format!(
         "is not UTF-8, it looks like {}; save the file as UTF-8",
         encoding.name()
@@ -42,6 +51,7 @@ mod tests {
                 b"\x83t\x83@\x83\x93\x83h\x82\xf0\x89\xf0\x96\xf1\x82\xb7\x82\xe9,redeem",
                 "Shift_JIS",
             ),
+            (b"\x83\x8a\x81[\x83_\x81[, \x8a\xe7", "Shift_JIS"),
             (
                 b"\xa5\xd5\xa5\xa1\xa5\xf3\xa5\xc9\xa4\xf2\xb2\xf2\xcc\xf3",
                 "EUC-JP",

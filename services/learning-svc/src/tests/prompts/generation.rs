@@ -275,7 +275,7 @@ async fn a_generator_that_refuses_is_left_alone_and_its_reason_logged(world: &Wo
     }
     let line = logged.lines().concat();
     for part in [
-        "WARN can't generate an improvement; trying again later",
+        "WARN no improvement until the generator's settings are mended",
         "target=SUMMARIZE_DAILY",
         "the generator refuses the request: no such model",
         "delay=",

@@ -82,7 +82,8 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
     if args.status.is_empty() {
         let prompts = decided(current(context, args.label.as_deref()).await?, context, output).await;
         let json = |(current, _): &(Current, Option<PromptVersion>)| view::message(&current.resource);
-        return output.results(&prompts, json, current_table, &context.none_of("prompts"));
+        let none = context.none_found("prompts", args.label.is_some());
+        return output.results(&prompts, json, current_table, &none);
     }
     let (proposals, more) = proposals(&args, &wanted, context).await?;
     output.list(
