@@ -1,4 +1,4 @@
-//! The most memory that this process held, since it was last asked.
+//! The memory that this process holds, and the most since it was last asked.
 
 use std::fs;
 
@@ -11,9 +11,18 @@ pub(crate) fn forget() -> Result<()> {
 
 /// Resident mebibytes at most since then (`VmHWM` of proc(5)).
 pub(crate) fn most() -> Result<u64> {
+    Ok(kibibytes("VmHWM:")? / 1024)
+}
+
+/// Resident kibibytes now (`VmRSS`).
+pub(crate) fn resident() -> Result<u64> {
+    kibibytes("VmRSS:")
+}
+
+fn kibibytes(field: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kibibytes = line.and_then(|line| line.split_whitespace().next());
-    let kibibytes: u64 = kibibytes.context("no VmHWM in /proc/self/status")?.parse()?;
-    Ok(kibibytes / 1024)
+    let kibibytes = kibibytes.with_context(|| format!("no {field} in /proc/self/status"))?;
+    Ok(kibibytes.parse()?)
 }
