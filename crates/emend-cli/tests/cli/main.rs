@@ -10,6 +10,7 @@ mod evidence;
 mod harness;
 mod journey;
 mod mcp;
+mod near;
 mod privacy;
 mod profile;
 mod prompts;

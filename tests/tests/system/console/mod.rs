@@ -10,6 +10,7 @@ mod owners;
 mod pages;
 mod reviewing;
 mod second;
+mod trying;
 
 use emend_proto::common::v1::{ResourceKind, RiskLevel};
 use emend_proto::learning::v1::{Policy, PutResourceRequest, UpdatePolicyRequest};

@@ -1,0 +1,69 @@
+//! What people try before they decide: a phrase as a node answers it, and what an item of the queue would change.
+
+use emend_proto::feedback::v1::{ListQueriesRequest, Query, RecordQueryRequest};
+use emend_tests::{
+    both_databases,
+    harness::{NAMESPACE, System, answered, console::Console, eventually, wait::holds},
+};
+
+use super::{everything_waits, waiting};
+use crate::near::{ASKED, LOST, teach};
+
+/// Records queries and waits until they are stored.
+async fn searched(system: &System, texts: &[&str]) {
+    let queries = texts.iter().enumerate().map(|(number, text)| Query {
+        query_id: format!("q-{number}"),
+        query_text: (*text).into(),
+        ..Query::default()
+    });
+    let request = RecordQueryRequest {
+        namespace: NAMESPACE.into(),
+        queries: queries.collect(),
+    };
+    let feedback = system.feedback();
+    answered(feedback.queries.clone().record_query(request).await);
+    eventually("they are stored", async || {
+        let request = ListQueriesRequest {
+            namespace: NAMESPACE.into(),
+            ..ListQueriesRequest::default()
+        };
+        let stored = answered(feedback.queries.clone().list_queries(request).await).queries;
+        holds(stored.len() == texts.len(), || {
+            format!("{} of {}", stored.len(), texts.len())
+        })
+    })
+    .await;
+}
+
+both_databases! {
+    async fn an_item_of_the_queue_shows_which_answers_it_would_change(system) {
+        everything_waits(system).await;
+        waiting(system, 1).await;
+        searched(system, &["Phrase 0", "phrase  0", "something else"]).await;
+        let console = Console::beside(system).await;
+        let visitor = console.visitor();
+        let id = system.learning().candidate_for("phrase 0", "verb_0").await.candidate_id;
+        let tried = visitor.open(&format!("review?item={id}&preview=1")).await.body;
+        assert!(tried.contains("1 of the 2 recorded queries of the last 7 days would be answered differently (searched 2 times)."), "{tried}");
+        assert!(tried.contains("1 speak for the change, 0 against it."), "{tried}");
+        let row = "<td>–</td><td>verb_0</td><td class=\"num\">1</td><td class=\"num\">0</td></tr>";
+        let (before, _) = tried.split_once(row).unwrap_or_else(|| panic!("{tried}"));
+        assert!(before.to_lowercase().ends_with("<td class=\"num\">2</td>"), "{tried}");
+        assert!(!tried.contains("<td>something else</td>"), "{tried}");
+        assert_eq!(system.learning().verb_for("phrase 0").await, "", "nothing was decided");
+        console.stop().await;
+    }
+
+    async fn a_phrase_that_is_tried_shows_what_is_near_and_because_of_what(system) {
+        teach(system).await;
+        let console = Console::beside(system).await;
+        let visitor = console.visitor();
+        let tried = visitor.open(&format!("learned?phrase={}", ASKED.replace(' ', "+"))).await.body;
+        let (_, near) = tried.split_once("near:</span>").unwrap_or_else(|| panic!("{tried}"));
+        assert!(near.trim_start().starts_with(&format!("<span class=\"strong\">{LOST}</span>")), "{near}");
+        assert!(near.contains("confidence 0.") && near.contains("because of “i lost my card” (0."), "{near}");
+        let tried = visitor.open("learned?phrase=will+it+rain+tomorrow").await.body;
+        assert!(tried.contains("nothing that was learned is similar enough"), "{tried}");
+        console.stop().await;
+    }
+}
