@@ -2471,16 +2471,21 @@ export interface PreviewPolicyResponse {
   changes?: PreviewedChanges
 }
 
-/** A query that was searched, once or several times. */
+/** A query that was searched, once or several times, or that was judged. */
 export interface PreviewQuery {
   /** What was searched for, 1 to 512 characters. */
   text: string
-  /** How often, 1 or more. Default (0): 1. */
+  /** How often, 1 or more. Default (0): 1; of a judged query none. */
   searchCount: number
   /** How often what was answered was rated as good. */
   ratedUpCount: number
   /** How often it was rated as bad. */
   ratedDownCount: number
+  /**
+   * The choices that somebody judged to be right for it, at most 10 of at most 512 characters. Default: it was
+   * not judged.
+   */
+  rightChoices: string[]
 }
 
 /** A query whose answer would change. */
@@ -2505,6 +2510,10 @@ export interface PreviewedAnswer {
   correctedForCount: number
   /** As in PreviewedChanges, of this query. */
   correctedAgainstCount: number
+  /** As in PreviewedChanges, of this query. */
+  judgedForCount: number
+  /** As in PreviewedChanges, of this query. */
+  judgedAgainstCount: number
 }
 
 /** How answers would differ. */
@@ -2521,14 +2530,21 @@ export interface PreviewedChanges {
   ratedForCount: number
   /** Those that were rated as good, which speaks against it. */
   ratedAgainstCount: number
-  /** How many people corrected these queries, towards the new answers; of the answers listed. */
+  /** How many people corrected these queries, towards the new answers. */
   correctedForCount: number
-  /** How many corrected them towards other answers; of the answers listed. */
+  /** How many corrected them towards other answers. */
   correctedAgainstCount: number
   /** Whether near answers were compared, and if not, why not. */
   nearStatus: NearStatus
   /** The revision of the state that answered. */
   revision: number
+  /**
+   * Of the queries whose answers would change, those that were judged and would be answered right, and are not
+   * now.
+   */
+  judgedForCount: number
+  /** Those that were judged and are answered right now, and would not be any more. */
+  judgedAgainstCount: number
 }
 
 /** One input that was rated. */
