@@ -183,7 +183,7 @@ fn subject(change: &RevisionChange) -> Cell {
         }
         (Some(before), None) => format!("{} deleted", view::arrow_text(&before)),
     };
-    Cell::pair(key.key, rest + &view::for_user(&key.user_id))
+    Cell::whole(key.key + &rest + &view::for_user(&key.user_id))
 }
 
 #[cfg(test)]

@@ -301,7 +301,7 @@ fn table(resources: &[Resource]) -> Table {
         let key = resource.key.clone().unwrap_or_default();
         [
             words::kind_name(key.kind).into(),
-            key.key.into(),
+            Cell::whole(key.key),
             Cell::whole(view::value_text(resource.value.as_ref())),
             key.user_id.into(),
             resource.revision.to_string().into(),

@@ -15,6 +15,8 @@ const TIMED_ID_PREFIX: usize = 18;
 const GAP: usize = 2;
 /// The narrowest that a column of texts becomes while another one can still give way.
 const NARROW: usize = 6;
+/// The width from which on what is cut is still told apart.
+const READABLE: usize = 16;
 /// The narrowest that a column becomes in which something is never cut.
 const NARROW_WHOLE: usize = 12;
 /// The characters of a time in RFC 3339 to the second, and of one to the minute.
@@ -268,15 +270,19 @@ impl Table {
                 }
             }
         }
-        // First what is cut, the widest column first; then what is broken into lines.
+        // First what is cut, the widest column first, as long as it can be told what it is; then what is broken into lines; then
+        // the rest.
         let whole = |index: usize| match self.columns[index].1 {
             Column::Time => SHORT_TIME,
             _ => self.column(index).map(Cell::least_width).max().unwrap_or(0),
         };
         let least: Vec<usize> = (0..widths.len()).map(whole).collect();
-        let narrowest: [&dyn Fn(usize) -> usize; 2] = [&|index| least[index].max(NARROW), &|index| {
-            if least[index] == 0 { NARROW } else { NARROW_WHOLE }
-        }];
+        let broken = |index: usize, cut: usize| if least[index] == 0 { cut } else { NARROW_WHOLE };
+        let narrowest: [&dyn Fn(usize) -> usize; 3] = [
+            &|index| least[index].max(READABLE),
+            &|index| broken(index, READABLE),
+            &|index| broken(index, NARROW),
+        ];
         for narrowest in narrowest {
             while is_wide(&widths) {
                 let widest = (0..widths.len())
