@@ -38,6 +38,8 @@ const MOST_UNANSWERED: usize = 500;
 const TOLD_AGAIN: Duration = Duration::from_hours(1);
 /// How often it looks, give or take a fifth.
 const INTERVAL: Duration = Duration::from_mins(5);
+/// After how long it looks again where it could not, give or take a fifth.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// Counts in how many sessions rewordings worked, in queries that are given session by session. It holds the rewordings, which
 /// are short, and a part of one session.
@@ -230,12 +232,18 @@ impl Miner {
     pub(crate) async fn run(self, soft: CancellationToken) {
         let rounds = async {
             loop {
-                match self.run_once().await {
-                    Ok(0) => {}
-                    Ok(proposed) => tracing::info!(proposed, "proposed what follows from queries"),
-                    Err(error) => tracing::warn!(%error, "can't look for rewordings that worked"),
-                }
-                sleep(INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+                let pause = match self.run_once().await {
+                    Ok(0) => INTERVAL,
+                    Ok(proposed) => {
+                        tracing::info!(proposed, "proposed what follows from queries");
+                        INTERVAL
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "can't look for rewordings that worked; trying again soon");
+                        RETRY
+                    }
+                };
+                sleep(pause.mul_f64(self.entropy.jitter(0.2))).await;
             }
         };
         tokio::select! {
