@@ -3,8 +3,8 @@
 use emend_proto::{
     common::v1::SearchRatingValue,
     feedback::v1::{
-        Query, QueryInteraction, QueryResult, RecordInteractionRequest, RecordQueryRequest,
-        RedactFeedbackRequest,
+        ListQueriesRequest, Query, QueryInteraction, QueryResult, RecordInteractionRequest,
+        RecordQueryRequest, RedactFeedbackRequest,
     },
 };
 use emend_tests::harness::{
@@ -70,7 +70,19 @@ pub(super) async fn searches(system: &mut System) {
     rewords(&feedback, "bounce", "return").await;
     let recorded = ["q1", "q3"].map(|id| query(id, "cards that heal", "", 1));
     record(&feedback, recorded.into()).await;
-    // What is recorded is stored before it ends, and rewordings are looked for when it starts.
+    eventually("what was recorded is stored", || async {
+        let request = ListQueriesRequest {
+            namespace: NAMESPACE.into(),
+            ..ListQueriesRequest::default()
+        };
+        let stored = answered(feedback.queries.clone().list_queries(request).await).queries;
+        let clicked = stored.iter().filter(|query| !query.interactions.is_empty());
+        holds(stored.len() >= 8 && clicked.count() >= 3, || {
+            format!("{stored:?}")
+        })
+    })
+    .await;
+    // Rewordings are looked for when it starts.
     system.stop_feedback().await;
     system.start_feedback().await;
     let learning = system.learning();
