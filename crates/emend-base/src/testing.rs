@@ -1,16 +1,20 @@
-//! The line that says why a test was skipped, and what was logged while a test ran.
+//! The line that says why a test was skipped, a clock for a process, and what was logged while a test ran.
 
 use std::{
     env,
     fmt::{self, Write as _},
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::Write as _,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use tracing::{Event, Metadata, Subscriber, field, span};
 
 const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
+/// Where Debian's package `libfaketime` puts its libraries, in a directory for each architecture.
+const LIBRARIES: &str = "/usr/lib";
+const FAKETIME: &str = "faketime/libfaketime.so.1";
 
 /// Reports in one line why a test is skipped, on standard error and in the file that `EMEND_SKIPPED_FILE` names. `cargo
 /// xtask test` collects these lines and decides which of them CI accepts.
@@ -37,6 +41,20 @@ pub fn skipped(reason: impl fmt::Display) {
             "{reason}, which may not be in CI"
         );
     }
+}
+
+/// The library that gives a process a clock of its own once it is preloaded; `None` if it is missing, after the line that says so.
+///
+/// # Panics
+/// As [`skipped`] does.
+pub fn faketime() -> Option<PathBuf> {
+    let directories = fs::read_dir(LIBRARIES).into_iter().flatten().flatten();
+    let mut libraries = directories.map(|directory| directory.path().join(FAKETIME));
+    let found = libraries.find(|library| library.is_file());
+    if found.is_none() {
+        skipped("libfaketime is missing, so no process can have a clock of its own");
+    }
+    found
 }
 
 /// Keeps what is logged, each event as its fields. Clones share it.

@@ -3,14 +3,11 @@
 
 use std::{collections::BTreeSet, ffi::OsString, fs, path::PathBuf};
 
-use emend_base::testing::skipped;
+use emend_base::testing::faketime;
 use tempfile::TempDir;
 
 use super::fleet::Member;
 
-/// Where Debian's package `libfaketime` puts its libraries, in a directory for each architecture.
-const LIBRARIES: &str = "/usr/lib";
-const LIBRARY: &str = "faketime/libfaketime.so.1";
 /// Where the library keeps the state that a process shares with its children.
 const SHARED: &str = "/dev/shm";
 
@@ -29,10 +26,7 @@ impl OwnClock {
     /// # Panics
     /// If it can't be set.
     pub fn right() -> Option<Self> {
-        let Some(library) = library() else {
-            skipped("libfaketime is missing, so no process can have a clock of its own");
-            return None;
-        };
+        let library = faketime()?;
         let clock = Self {
             library,
             directory: tempfile::tempdir().expect("a directory"),
@@ -91,10 +85,4 @@ impl Drop for OwnClock {
             }
         }
     }
-}
-
-fn library() -> Option<PathBuf> {
-    let directories = fs::read_dir(LIBRARIES).ok()?.flatten();
-    let mut libraries = directories.map(|directory| directory.path().join(LIBRARY));
-    libraries.find(|library| library.is_file())
 }

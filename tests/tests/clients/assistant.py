@@ -106,14 +106,15 @@ async def converse(server, mode, namespace_is_new):
         schemas = {tool.name: Draft202012Validator(tool.output_schema) for tool in listed.tools}
         assistant = Assistant(client, schemas)
         for payload, learning_type, risk in (
-            (VERB, "verb_phrase", "medium"),
+            (VERB, "invocation_phrase", "medium"),
             (ENTITY, "entity_alias", "low"),
-            (PHRASE, "verb_phrase", "medium"),
-            (VERB | {"context": CONTEXT}, "verb_phrase", "medium"),
+            (PHRASE, "invocation_phrase", "medium"),
+            (VERB | {"context": CONTEXT}, "invocation_phrase", "medium"),
         ):
             answer = await assistant.call("intent_feedback", payload)
             assert FIELDS <= set(answer), FIELDS - set(answer)
             assert answer["recorded"] is True, answer
+            assert answer["learning_type"] == learning_type, answer
             assert answer["risk_level"] == risk, answer
             assert answer["what_was_learned"] == {
                 "input": payload["original_input"],

@@ -1,6 +1,6 @@
 //! Whatever one manifest refers to in another must exist.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
@@ -347,6 +347,18 @@ fn ports_of_services_name_their_protocol() {
     }
 }
 
+/// A session is in the memory of one pod, and belongs to a token.
+#[test]
+fn requests_of_one_token_go_to_one_pod_that_serves_assistants() {
+    let Some(objects) = render("prod", &["mcp", "open-network"]) else {
+        return;
+    };
+    let ingress = objects.named("Ingress", "emend-mcp").expect("an Ingress");
+    let annotations = texts(ingress, "/metadata/annotations");
+    let hashed = &annotations["nginx.ingress.kubernetes.io/upstream-hash-by"];
+    assert_eq!(hashed, "$http_authorization");
+}
+
 #[test]
 fn only_named_peers_may_connect() {
     let Some(objects) = render(
@@ -424,7 +436,7 @@ fn all_replicas_fit_into_the_default_connections_of_postgresql() {
     let page = include_str!("../../../docs/deploy.md");
     assert!(page.contains(&said), "{said}");
     for file in ["feedback.toml", "learning.toml"] {
-        let file = std::fs::read_to_string(directory().join("overlays/prod").join(file)).unwrap();
+        let file = fs::read_to_string(directory().join("overlays/prod").join(file)).unwrap();
         assert!(file.contains(&said), "{said}");
     }
 
@@ -433,8 +445,32 @@ fn all_replicas_fit_into_the_default_connections_of_postgresql() {
     let said = format!("up to {scaled},");
     assert!(include_str!("../../../docs/go-live.md").contains(&said), "{said}");
     let file = directory().join("components/autoscaling/kustomization.yaml");
-    let file = std::fs::read_to_string(file).unwrap();
+    let file = fs::read_to_string(file).unwrap();
     assert!(file.contains(&format!("take {scaled} connections")), "{scaled}");
+}
+
+/// Kustomize is about to forget them; `replacements` are what stays.
+#[test]
+fn no_kustomization_uses_vars() {
+    let mut directories = vec![directory().join("..")];
+    let mut read = 0;
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.file_stem().is_some_and(|stem| stem == "kustomization") {
+                read += 1;
+                let text = fs::read_to_string(&path).unwrap();
+                assert!(
+                    !text.lines().any(|line| line.starts_with("vars:")),
+                    "{}",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(read > 10, "{read}");
 }
 
 /// The sum from the page on deploying, with the measured cost of one of each.

@@ -17,7 +17,7 @@ const SESSIONS: Description = Description {
     kind: Kind::Gauge,
     unit: "sessions",
     labels: &[],
-    help: "Sessions of assistants that are open; at most 1,000",
+    help: "Sessions of assistants that are open; at most `--mcp-max-sessions`",
 };
 const DISPLACED: Description = Description {
     name: "emend_mcp_sessions_displaced_total",

@@ -81,8 +81,13 @@ pub enum Served {
     },
 }
 
+/// The most sessions that a process may be told to hold.
+pub const MAX_SESSIONS: u16 = 10_000;
+/// The most sessions of a process that is not told.
+pub const DEFAULT_SESSIONS: u16 = 1_000;
+
 /// How it is served.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HttpConfig {
     /// By which people reach it; the first names it in what says where tokens come from. Loopback names always do where it listens
     /// on loopback.
@@ -91,6 +96,19 @@ pub struct HttpConfig {
     pub issuers: Vec<String>,
     /// TLS, made by [`TlsServer::for_http1`]; none for plain connections.
     pub tls: Option<Arc<TlsServer>>,
+    /// The most sessions at once; a silent one takes about 40 kB.
+    pub sessions: usize,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            public_urls: Vec::new(),
+            issuers: Vec::new(),
+            tls: None,
+            sessions: DEFAULT_SESSIONS.into(),
+        }
+    }
 }
 
 /// A server that answers.
@@ -131,7 +149,7 @@ pub fn serve<C: Callers>(
     let shared = Arc::new(Shared {
         hosts: Hosts::new(names.collect(), address),
         callers: Arc::new(callers),
-        sessions: Arc::new(Sessions::new(entropy.clone(), metrics.clone())),
+        sessions: Arc::new(Sessions::new(config.sessions, entropy.clone(), metrics.clone())),
         metrics: metrics.clone(),
         protected,
         protocol: protocol(ended),

@@ -127,10 +127,8 @@ impl<C: Callers> Shared<C> {
                 served = Served::Request { client };
             } else if session.is_none() {
                 let counted_as = self.callers.counted_as(&caller);
-                place = self.sessions.place(owner, &counted_as);
-                if place.is_none() {
-                    return Err(Box::new(full(&message["id"])));
-                }
+                let found = self.sessions.place(owner, &counted_as);
+                place = Some(found.map_err(|none| Box::new(full(&message["id"], &none)))?);
             }
             read = Body::from(text.to_vec());
         } else if parts.method == Method::DELETE
@@ -194,8 +192,8 @@ fn unread(unread: Unread) -> Response {
     }
 }
 
-fn full(id: &Value) -> Response {
-    let error = message::error(id, BUSY, &NoSession::Full.to_string());
+fn full(id: &Value, none: &NoSession) -> Response {
+    let error = message::error(id, BUSY, &none.to_string());
     let mut response = json_of(StatusCode::TOO_MANY_REQUESTS, &error);
     let later = HeaderValue::from_static("60");
     response.headers_mut().insert(header::RETRY_AFTER, later);

@@ -22,9 +22,6 @@ use super::{
     session::{Activity, Session, SessionTransport},
 };
 
-/// The most sessions at once.
-pub(super) const MOST: usize = 1_000;
-
 /// Tells tokens apart without keeping them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owner([u8; 32]);
@@ -54,26 +51,29 @@ struct Opened {
 #[derive(Debug)]
 pub(super) struct Sessions {
     open: Mutex<HashMap<SessionId, Opened>>,
+    /// The most at once.
+    most: usize,
     entropy: Entropy,
     metrics: McpMetrics,
 }
 
 impl Sessions {
-    pub(super) fn new(entropy: Entropy, metrics: McpMetrics) -> Self {
+    pub(super) fn new(most: usize, entropy: Entropy, metrics: McpMetrics) -> Self {
         Self {
             open: Mutex::default(),
+            most,
             entropy,
             metrics,
         }
     }
 
-    /// A place for a new session; `None` if there is none for this caller.
-    pub(super) fn place(self: &Arc<Self>, owner: Owner, caller: &Arc<str>) -> Option<Place> {
+    /// A place for a new session, unless there is none for this caller.
+    pub(super) fn place(self: &Arc<Self>, owner: Owner, caller: &Arc<str>) -> Result<Place, NoSession> {
         let mut open = self.open();
-        if open.len() >= MOST {
-            let Some(id) = least_active(&open, caller) else {
+        if open.len() >= self.most {
+            let Some(id) = least_active(&open, self.most, caller) else {
                 self.metrics.turned_away("sessions");
-                return None;
+                return Err(NoSession::Full(self.most));
             };
             if let Some(displaced) = open.remove(&id) {
                 displaced.session.close();
@@ -90,7 +90,7 @@ impl Sessions {
         open.insert(SessionId::clone(&id), opened);
         self.metrics.sessions(open.len());
         drop(open);
-        Some(Place {
+        Ok(Place {
             all: Arc::clone(self),
             id,
             session: Some(session),
@@ -129,12 +129,12 @@ impl Sessions {
 
 /// The session that makes room for one of this caller: its own, if it has its share, and then none in which a call is under way;
 /// otherwise one of whoever has most. Of those the one in which least goes on, and the oldest of these.
-fn least_active(open: &HashMap<SessionId, Opened>, caller: &Arc<str>) -> Option<SessionId> {
+fn least_active(open: &HashMap<SessionId, Opened>, most: usize, caller: &Arc<str>) -> Option<SessionId> {
     let mut counts: HashMap<&str, usize> = HashMap::from([(&**caller, 0)]);
     for opened in open.values() {
         *counts.entry(&opened.caller).or_default() += 1;
     }
-    let share = MOST / counts.len();
+    let share = most / counts.len();
     let has_its_share = counts.get(&**caller).is_some_and(|count| *count >= share);
     let whose = if has_its_share {
         &**caller
@@ -182,9 +182,9 @@ impl Drop for Place {
 pub(super) enum NoSession {
     /// There is no place for it.
     #[error(
-        "{MOST} sessions are open, which is the most, and calls are under way in all of yours: end one, or try again later"
+        "{0} sessions are open, which is the most, and calls are under way in all of yours: end one, or try again later"
     )]
-    Full,
+    Full(usize),
     /// None with this id is open for this owner.
     #[error("no session of yours has this id")]
     Unknown,
@@ -225,7 +225,7 @@ impl SessionManager for OwnSessions {
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        place.and_then(Place::take).ok_or(NoSession::Full)
+        place.and_then(Place::take).ok_or(NoSession::Full(self.all.most))
     }
 
     async fn initialize_session(

@@ -29,13 +29,13 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::{
-    Callers, HttpConfig, HttpServer, McpMetrics, Refused, Served,
+    Callers, DEFAULT_SESSIONS, HttpConfig, HttpServer, McpMetrics, Refused, Served,
     admission::ASKED,
     protected::Protected,
     protocol,
     routes::{Shared, routes},
     session::IDLE,
-    sessions::{MOST, Owner, Sessions},
+    sessions::{Owner, Sessions},
 };
 
 /// One tool, which takes as long as it is let, and callers that are their tokens.
@@ -97,7 +97,11 @@ impl Here {
         };
         let (metrics, callers) = (Metrics::new(), Slow::default());
         let own = McpMetrics::of(&metrics);
-        let sessions = Arc::new(Sessions::new(Entropy::system(), own.clone()));
+        let sessions = Arc::new(Sessions::new(
+            DEFAULT_SESSIONS.into(),
+            Entropy::system(),
+            own.clone(),
+        ));
         let shared = Shared {
             hosts: Hosts::new(Vec::new(), address),
             callers: Arc::new(callers.clone()),
@@ -323,7 +327,7 @@ async fn nobody_fills_the_table_for_others_and_who_has_its_share_gives_up_a_sess
     let first = here.opened("many").await;
     let second = here.opened("many").await;
     let busy = here.calls(("many", &first), 7).await;
-    for _ in 2..MOST {
+    for _ in 2..DEFAULT_SESSIONS {
         here.opened("many").await;
     }
     // Another finds room all the same: that of the oldest idle session of whoever has most.
@@ -348,7 +352,7 @@ async fn nobody_fills_the_table_for_others_and_who_has_its_share_gives_up_a_sess
 async fn who_has_its_share_and_calls_under_way_in_all_of_it_comes_later() {
     let here = Here::new();
     let mut calls = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..DEFAULT_SESSIONS {
         let session = here.opened("many").await;
         calls.push(here.calls(("many", &session), 7).await);
     }
@@ -363,7 +367,10 @@ async fn who_has_its_share_and_calls_under_way_in_all_of_it_comes_later() {
     let text = refused.into_body().collect().await.expect("a body").to_bytes();
     let answer: Value = serde_json::from_slice(&text).expect("JSON");
     assert_eq!(answer["id"], "hello", "{answer}");
-    assert!(answer.to_string().contains(&MOST.to_string()), "{answer}");
+    assert!(
+        answer.to_string().contains(&DEFAULT_SESSIONS.to_string()),
+        "{answer}"
+    );
     // Another has a right to its share.
     here.opened("other").await;
     let shown = here.metrics.render();

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use emend_base::status::Explained;
-use emend_core::{FieldViolation, text::escaped};
+use emend_core::{FieldViolation, text::clean};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -73,7 +73,7 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
             (true, json!({"message": message, "error": error}))
         }
     };
-    show(&mut object);
+    leave_out_hidden(&mut object);
     let structured = (!is_error).then(|| object.clone());
     let message = object.as_object_mut().and_then(|object| object.remove("message"));
     let answer = Answer {
@@ -91,16 +91,19 @@ pub(super) fn answer(result: Result<Value>, named: fn(&str) -> String) -> CallTo
     }
 }
 
-/// Puts escapes into all texts in the place of what people do not see: an assistant would read it all the same.
-pub(super) fn show(value: &mut Value) {
+/// Removes from all texts what people do not see: an assistant would read it all the same. Lines end with line feeds.
+pub(super) fn leave_out_hidden(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(escaped) = escaped(text) {
-                *text = escaped;
+            if let Cow::Owned(clean) = clean(text) {
+                *text = clean;
+            }
+            if text.contains('\r') {
+                *text = text.replace("\r\n", "\n").replace('\r', "\n");
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(show),
-        Value::Object(fields) => fields.values_mut().for_each(show),
+        Value::Array(values) => values.iter_mut().for_each(leave_out_hidden),
+        Value::Object(fields) => fields.values_mut().for_each(leave_out_hidden),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -294,12 +297,9 @@ mod tests {
         let good = text(Ok(json!({"found": true, "message": "Found."})));
         assert_eq!(good, r#"{"message":"Found.","found":true}"#);
         let hidden = text(Ok(
-            json!({"message": "a\u{202E}", "of": [{"text": "b\u{E0041}\n"}]}),
+            json!({"message": "a\u{202E}\u{1B}\r\nc", "of": [{"text": "b\u{E0041}\n\r"}]}),
         ));
-        assert_eq!(
-            hidden,
-            r#"{"message":"a\\u{202E}","of":[{"text":"b\\u{E0041}\n"}]}"#
-        );
+        assert_eq!(hidden, r#"{"message":"a\nc","of":[{"text":"b\n\n"}]}"#);
         let bad = text(Err(Failure::usage("no")));
         assert_eq!(bad, r#"{"message":"no","error":{"code":"INVALID_ARGUMENT"}}"#);
     }

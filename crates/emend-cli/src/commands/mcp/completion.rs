@@ -8,7 +8,7 @@ use tonic::Code;
 
 use super::{
     Server,
-    call::show,
+    call::leave_out_hidden,
     prompts,
     refusals::error_data,
     resources::TEMPLATES,
@@ -42,7 +42,7 @@ impl Server {
         let has_more = begin.len() > CompletionInfo::MAX_VALUES;
         begin.truncate(CompletionInfo::MAX_VALUES);
         let mut shown = json!(begin);
-        show(&mut shown);
+        leave_out_hidden(&mut shown);
         let shown = shown.as_array().into_iter().flatten();
         let shown = shown.filter_map(|value| value.as_str().map(str::to_owned));
         let completion = CompletionInfo::with_pagination(shown.collect(), None, has_more)

@@ -19,7 +19,9 @@ use emend_base::{
     telemetry::Metrics,
 };
 use emend_core::{Invalid, Namespace};
-use emend_mcp::http::{Callers, HttpConfig, HttpServer, McpMetrics, Refused, Served, pseudonym};
+use emend_mcp::http::{
+    Callers, DEFAULT_SESSIONS, HttpConfig, HttpServer, MAX_SESSIONS, McpMetrics, Refused, Served, pseudonym,
+};
 use emend_serve::{
     admin,
     health::Readiness,
@@ -80,9 +82,22 @@ pub struct McpHttpArgs {
     /// all replicas. Default: questions are sealed by a new key at each start
     #[arg(long, value_name = "FILE", env = "EMEND_MCP_STATE_KEY_FILE")]
     mcp_state_key_file: Option<PathBuf>,
+    /// The most sessions at once, of the revisions that have them; a silent one takes about 40 kB
+    #[arg(
+        long,
+        value_name = "COUNT",
+        env = "EMEND_MCP_MAX_SESSIONS",
+        default_value_t = DEFAULT_SESSIONS,
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_SESSIONS))
+    )]
+    mcp_max_sessions: u16,
 }
 
 impl McpHttpArgs {
+    fn sessions(&self) -> usize {
+        self.mcp_max_sessions.into()
+    }
+
     /// Where to listen, if anywhere.
     pub fn address(&self) -> Option<&str> {
         self.mcp_http.as_deref()
@@ -177,6 +192,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         public_urls: args.http.mcp_public_url.clone(),
         issuers: args.http.mcp_issuer.clone(),
         tls,
+        sessions: args.http.sessions(),
     };
     let key = args.http.key()?;
     let own = McpMetrics::of(&metrics);
@@ -253,6 +269,7 @@ pub async fn beside(
         public_urls: args.mcp_public_url.clone(),
         issuers,
         tls: secured(tls, lifecycle)?,
+        sessions: args.sessions(),
     };
     let entropy = context.entropy.clone();
     let own = McpMetrics::of(metrics);

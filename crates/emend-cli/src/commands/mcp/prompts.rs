@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     Server, answers,
     arguments::{ExplainArguments, ResolveType},
-    call::{parse, show},
+    call::{leave_out_hidden, parse},
     invalid,
     refusals::error_data,
     results,
@@ -171,7 +171,7 @@ impl Server {
         };
         let arguments = request.arguments.unwrap_or_default();
         let mut data = Box::pin(self.data(prompt, arguments)).await.map_err(error_data)?;
-        show(&mut data);
+        leave_out_hidden(&mut data);
         let messages = vec![
             PromptMessage::new_text(Role::User, format!("{}\n\n{DATA}", prompt.instruction)),
             PromptMessage::new_text(Role::User, data.to_string()),

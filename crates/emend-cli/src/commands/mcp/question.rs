@@ -142,7 +142,7 @@ mod tests {
     use emend_core::{Kind, Learned, Prompt, kinds::Variable};
     use emend_proto::{
         common::v1::{ResourceKey, ResourceValue},
-        learning::v1::CandidateStatus,
+        learning::v1::{CandidateStatus, Improvement},
     };
 
     use super::*;
@@ -173,6 +173,10 @@ mod tests {
         let shown = GetCandidateResponse {
             candidate: Some(candidate),
             rivals: vec![rival],
+            improvement: Some(Improvement {
+                diff: "-Summarise.\n+Summarise in a tone.".to_owned(),
+                ..Improvement::default()
+            }),
             ..GetCandidateResponse::default()
         };
         let decision = Shown {
@@ -208,6 +212,9 @@ mod tests {
             "| and short",
             "It is awaiting review; 1 voter supports it.",
             "- applied:  (3 voters)",
+            "It changes:",
+            "| -Summarise.",
+            "| +Summarise in a tone.",
             "Yes applies nothing yet: it is the first of two approvals, and another reviewer has to approve it, too.",
             "Ratings that it was made of have been erased since; it would be applied all the same.",
             "It would be noted as decided on behalf of dana.",

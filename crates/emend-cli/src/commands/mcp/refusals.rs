@@ -1,6 +1,6 @@
 //! Refusals as errors of the protocol: of resources, prompts and completion, which have no results that say why.
 
-use emend_core::text::escaped;
+use emend_core::text::clean;
 use rmcp::model::{ErrorCode, ErrorData};
 use tonic::Code;
 
@@ -28,6 +28,6 @@ pub(super) fn error_data(failure: Failure) -> ErrorData {
     } else {
         tracing::info!(status, reason, "an assistant's read was refused");
     }
-    super::call::show(&mut data);
-    ErrorData::new(code, escaped(&failure.to_string()).into_owned(), Some(data))
+    super::call::leave_out_hidden(&mut data);
+    ErrorData::new(code, clean(&failure.to_string()).into_owned(), Some(data))
 }

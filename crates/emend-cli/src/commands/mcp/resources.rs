@@ -14,7 +14,7 @@ use rmcp::model::{
 pub(super) use self::address::{Address, Shown};
 use super::{
     Server,
-    call::show,
+    call::leave_out_hidden,
     refusals::error_data,
     tools::{GET_CLAIM, LIST, LIST_RESOURCES},
 };
@@ -148,7 +148,7 @@ impl Server {
         let address = Address::parse(uri).map_err(error_data)?;
         let server = self.within(&address.namespace);
         let mut shown = Box::pin(server.contents(&address)).await.map_err(error_data)?;
-        show(&mut shown);
+        leave_out_hidden(&mut shown);
         let contents = ResourceContents::text(shown.to_string(), uri).with_mime_type(JSON);
         Ok(ReadResourceResult::new(vec![contents]))
     }

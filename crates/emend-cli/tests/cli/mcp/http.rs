@@ -2,8 +2,12 @@
 
 mod asking;
 mod client;
+mod sealed;
 mod sessions;
+mod together;
 mod tokens;
+
+use std::ffi::OsStr;
 
 use emend_base::tls::testing::Authority;
 use http::Method;
@@ -114,6 +118,28 @@ async fn what_services_that_stopped_did_not_get_is_said_not_to_be_stored() {
     let unread = client.call("intent_resolve", json!({"phrase": "before"})).await;
     let told = unread["content"][0]["text"].as_str().expect("a text");
     assert!(told.contains("can't reach learning-svc at"), "{unread}");
+}
+
+#[tokio::test]
+async fn what_may_be_stored_is_said_to_be_with_the_id_by_which_it_is_stored_once() {
+    let up = Up::ephemeral().await;
+    let (_served, client) = alone(&up, &["--http", "127.0.0.1:0", "--timeout", "2s"]).await;
+    client.succeed("intent_feedback", phrase("before")).await;
+    up.signal("-STOP").await;
+    let refused = client.call("intent_feedback", phrase("meanwhile")).await;
+    let told = refused["content"][0]["text"].as_str().expect("a text");
+    assert!(told.contains("it may be stored"), "{refused}");
+    let told: Value = serde_json::from_str(told).expect("JSON");
+    let told = told["message"].as_str().expect("a message");
+    let id = told.split("\"request_id\": \"").nth(1);
+    let id = id.and_then(|rest| rest.split('"').next()).expect("an id");
+    up.signal("-CONT").await;
+    let mut again = phrase("meanwhile");
+    again["request_id"] = json!(id);
+    for _ in 0..2 {
+        let stored = client.succeed("intent_feedback", again.clone()).await;
+        assert_eq!(stored["occurrence_count"], 1, "{stored}");
+    }
 }
 
 #[tokio::test]
@@ -275,8 +301,14 @@ async fn it_listens_beyond_loopback_only_if_callers_are_known_and_it_knows_its_n
 
 /// `emend mcp --http` in a process of its own.
 async fn alone(up: &Up, args: &[&str]) -> (tokio::process::Child, Client) {
+    alone_with(up, args, &[]).await
+}
+
+/// The same, with variables.
+async fn alone_with(up: &Up, args: &[&str], variables: &[(&str, &OsStr)]) -> (tokio::process::Child, Client) {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
     let mut served = command()
+        .envs(variables.iter().copied())
         .args(up.args(&[&["mcp"], args].concat()))
         .stdout(std::process::Stdio::piped())
         .spawn()

@@ -1,9 +1,12 @@
 //! What assistants read: evidence, and why a phrase is answered as it is.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::{Assistant, isda};
-use crate::harness::Up;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::{Assistant, isda, message, rights::with_callers};
+use crate::harness::{TIMEOUT, Up};
 
 #[tokio::test]
 async fn the_materials_of_a_task_are_paged_and_blocked_domains_have_reasons() {
@@ -36,6 +39,19 @@ async fn the_materials_of_a_task_are_paged_and_blocked_domains_have_reasons() {
         assert!(blocked.get(field).is_some(), "{field}: {blocked}");
     }
     assert_eq!(status["review"]["reviewed"], 0, "{status}");
+    let ruled = assistant
+        .succeed("intent_list", json!({"statuses": ["applied"]}))
+        .await;
+    let ruled = &ruled["candidates"][0];
+    assert_eq!(
+        (
+            &ruled["type"],
+            &ruled["ruling"]["effective"],
+            &ruled["first_approval"]
+        ),
+        (&json!("domain_rule"), &json!(true), &Value::Null),
+        "{ruled}"
+    );
 
     let whole = assistant
         .succeed("get_materials", json!({"task_id": "t-17"}))
@@ -69,7 +85,7 @@ async fn the_materials_of_a_task_are_paged_and_blocked_domains_have_reasons() {
 
 #[tokio::test]
 async fn an_answer_is_explained_by_its_votes_and_decisions() {
-    let up = Up::ephemeral().await;
+    let up = Up::start(&["--ephemeral", "--edge-http", "127.0.0.1:0"]).await;
     let mut assistant = Assistant::start(&up, &[]).await;
     for session in ["a", "b", "c"] {
         assistant.succeed("intent_feedback", isda(session)).await;
@@ -78,10 +94,30 @@ async fn an_answer_is_explained_by_its_votes_and_decisions() {
         .succeed("explain", json!({"phrase": "Set up a CSA"}))
         .await;
     assert_eq!(
-        (&explained["found"], &explained["value"], &explained["nodes"]),
-        (&json!(true), &json!("create_isda"), &json!([])),
+        (&explained["found"], &explained["value"]),
+        (&json!(true), &json!("create_isda")),
         "{explained}"
     );
+    // The edge is a node, which says within some seconds that it has the change.
+    let has_it = async {
+        loop {
+            let explained = assistant
+                .succeed("explain", json!({"phrase": "set up a csa"}))
+                .await;
+            if explained["nodes"][0]["has_it"] == true {
+                return explained;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let told = timeout(TIMEOUT, has_it).await.expect("a node has it in time");
+    let node = &told["nodes"][0];
+    assert_eq!(
+        (&node["connected"], &node["revision"], &told["nodes_not_shown"]),
+        (&json!(true), &told["changes"][0]["revision"], &json!(0)),
+        "{told}"
+    );
+    assert_ne!(node["node"], "", "{told}");
     let candidate = &explained["candidates"][0];
     assert_eq!(candidate["status"], "applied", "{explained}");
     assert_eq!(
@@ -162,5 +198,96 @@ async fn an_answer_is_explained_by_its_votes_and_decisions() {
         (&json!(false), &json!([])),
         "{nothing}"
     );
+    assistant.conversation.end().await;
+}
+
+#[tokio::test]
+async fn the_first_of_two_approvals_is_told_before_it_and_after_it() {
+    let (up, directory) = with_callers(&[
+        ("olga", r#"roles = ["admin"], namespaces = "*""#),
+        ("rita", r#"roles = ["reviewer"], namespaces = "*""#),
+    ])
+    .await;
+    let token = |name: &str| directory.path().join(name).display().to_string();
+    let two = ["policy", "set", "invocation_phrase", "--reviewers-needed", "2"];
+    up.run(&[&two[..], &["--token-file", &token("olga")]].concat())
+        .await
+        .ok();
+    let mut rita = Assistant::start(&up, &["--token-file", &token("rita")]).await;
+    let said =
+        json!({"feedback_type": "phrase_mapping", "original_input": "book", "correct_choice": "book_trade"});
+    let said = rita.succeed("intent_feedback", said).await;
+    let approval = json!({"candidate_id": said["candidate_id"], "reason": "as we say"});
+    let approved = rita.succeed("intent_approve", approval).await;
+    assert!(
+        message(&approved).contains("another reviewer has to approve it, too"),
+        "{approved}"
+    );
+    let asked = rita.asked.last().expect("a question");
+    assert!(asked.contains("it is the first of two approvals"), "{asked}");
+    let explained = rita.succeed("explain", json!({"phrase": "book"})).await;
+    let first = &explained["candidates"][0]["first_approval"];
+    assert_eq!(
+        (&first["by"], &first["reason"], first["at"].is_string()),
+        (&json!("rita"), &json!("as we say"), true),
+        "{explained}"
+    );
+    rita.conversation.end().await;
+}
+
+#[tokio::test]
+async fn a_target_s_prompt_is_read_with_its_variables_settings_and_examples() {
+    let up = Up::ephemeral().await;
+    let set = [
+        "outputs",
+        "prompts",
+        "set",
+        "INTERPRET",
+        "-",
+        "--variable",
+        "day=today",
+    ];
+    let text = "---\nsettings:\n  temperature: \"0.2\"\n---\nSay what {{day}} means.";
+    up.run_with(&set, text).await.ok();
+    let mut assistant = Assistant::start(&up, &["--reporter", "ana"]).await;
+    let good = json!({
+        "target": "INTERPRET", "value": "GOOD", "target_id": "out-1", "input_text": "3 red",
+        "output_text": "three red cards",
+    });
+    let rated = assistant.succeed("rate_output", good).await;
+    assert_eq!(rated["evaluated"], true, "{rated}");
+    let by_default = assistant
+        .succeed("get_prompt", json!({"target": "INTERPRET"}))
+        .await;
+    let said = by_default["text"].as_str().expect("a text");
+    assert!(
+        said.contains("Say what today means.") && said.contains("three red cards"),
+        "{by_default}"
+    );
+    assert_eq!(
+        (
+            &by_default["version"],
+            &by_default["good_examples"],
+            &by_default["bad_examples"],
+            &by_default["settings"]["temperature"],
+        ),
+        (&json!(1), &json!(1), &json!(0), &json!("0.2")),
+        "{by_default}"
+    );
+    let filled = json!({"target": "INTERPRET", "variables": {"day": "Monday"}});
+    let filled = assistant.succeed("get_prompt", filled).await;
+    assert!(
+        filled["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("Say what Monday means.")),
+        "{filled}"
+    );
+    for (arguments, reason) in [
+        (json!({"target": "NOTHING"}), "NOT_FOUND"),
+        (json!({"target": "INTERPRET", "label": "staging"}), "NOT_FOUND"),
+    ] {
+        let refused = assistant.refused("get_prompt", arguments).await;
+        assert_eq!(refused["code"], reason, "{refused}");
+    }
     assistant.conversation.end().await;
 }

@@ -9,7 +9,7 @@ use super::Assistant;
 use crate::harness::{Up, run};
 
 /// Services that know these callers, and the directory of their tokens.
-pub(super) async fn with_callers(callers: &[(&str, &str)]) -> (Up, TempDir) {
+pub(in crate::mcp) async fn with_callers(callers: &[(&str, &str)]) -> (Up, TempDir) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut known = String::new();
     let relay = ("feedback-svc", r#"roles = ["ingester"], namespaces = "*""#);

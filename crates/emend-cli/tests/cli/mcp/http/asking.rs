@@ -28,7 +28,7 @@ pub(super) async fn event(events: &mut Incoming, text: &mut String) -> Value {
 }
 
 /// Begins a call that asks a person. Returns its stream and the question.
-async fn asks(session: &Client, id: &str, candidate: &Value) -> (Incoming, Value) {
+pub(super) async fn asks(session: &Client, id: &str, candidate: &Value) -> (Incoming, Value) {
     let call = json!({"name": "intent_approve", "arguments": {"candidate_id": candidate}});
     let call = session.request(&json!(id), "tools/call", call).to_string();
     let mut events = session.begin(Method::POST, "/mcp", &call).await.into_body();
@@ -38,7 +38,7 @@ async fn asks(session: &Client, id: &str, candidate: &Value) -> (Incoming, Value
 }
 
 /// Says yes to a question.
-async fn agrees(session: &Client, question: &Value) {
+pub(super) async fn agrees(session: &Client, question: &Value) {
     let agreed = json!({
         "jsonrpc": "2.0", "id": question["id"],
         "result": {"action": "accept", "content": {"confirmed": true}},
