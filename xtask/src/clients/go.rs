@@ -32,10 +32,11 @@ const GUIDE: Guide = Guide {
     document: "docs/integration/go.md",
     install: "mkdir hello && cd hello
 go mod init example.org/hello
-go mod edit -require=emend.dev/clients/go@v0.0.0 -replace=emend.dev/clients/go=../clients/go",
+go mod edit -replace=emend.dev/clients/go=../clients/go
+go get emend.dev/clients/go@v0.0.0",
     language: "go",
     file: "hello/main.go",
-    run: "cd hello; go mod tidy; go run .",
+    run: "cd hello; go run .",
 };
 
 /// What takes too long for each change: the module in a project elsewhere.

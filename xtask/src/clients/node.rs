@@ -22,7 +22,7 @@ const EXAMPLE: &str = "examples/node";
 const GUIDE: Guide = Guide {
     document: "docs/integration/node.md",
     install: "npm install ./clients/node",
-    language: "js",
+    language: "ts",
     file: "first.mjs",
     run: "node first.mjs",
 };
