@@ -16,6 +16,7 @@ const HIT: &str = "#0b6e4f";
 const BASE: &str = "#9aa5b1";
 const LEARNED: &str = "#2f6fde";
 const NEAR: &str = "#8a4fd0";
+const TEST: &str = "#b8478f";
 const NEEDED: &str = "#c9d6ea";
 const PROMOTED: &str = "#e09f3e";
 const WRONG: &str = "#b42318";
@@ -61,13 +62,18 @@ fn y_share(share: f64) -> f64 {
     (SHARES.0 - SHARES.1).mul_add(share, SHARES.1)
 }
 
-/// A line's colour, its name, and what it counts.
-type Series = (&'static str, &'static str, fn(&Day) -> u64);
-const SERIES: [Series; 4] = [
-    (HIT, "answered right", |day| day.hits),
-    (NEAR, "with near answers", |day| day.hits_with_near),
-    (LEARNED, "learned", |day| day.learned),
-    (BASE, "right had nothing been learned", |day| day.base_hits),
+/// A line's colour, its name, and what it counts, of how many.
+type Series = (&'static str, &'static str, fn(&Day) -> (u64, u64));
+const SERIES: [Series; 5] = [
+    (HIT, "answered right", |day| (day.hits, day.queries)),
+    (NEAR, "with near answers", |day| (day.hits_with_near, day.queries)),
+    (LEARNED, "learned", |day| (day.learned, day.queries)),
+    (BASE, "right had nothing been learned", |day| {
+        (day.base_hits, day.queries)
+    }),
+    (TEST, "test set, every near answer", |day| {
+        (day.test.hits_at_any_confidence, day.test.queries)
+    }),
 ];
 
 fn shares(svg: &mut Svg, days: &[Day]) {
@@ -89,15 +95,15 @@ fn shares(svg: &mut Svg, days: &[Day]) {
         let points: Vec<(f64, f64)> = days
             .iter()
             .enumerate()
-            .map(|(index, day)| (x(index, days.len()), y_share(share(count(day), day.queries))))
+            .map(|(index, day)| {
+                let (some, all) = count(day);
+                (x(index, days.len()), y_share(share(some, all)))
+            })
             .collect();
         svg.polyline(&points, colour);
         for (point, day) in points.iter().zip(days) {
-            let title = format!(
-                "day {}: {:.1} % {name}",
-                day.number,
-                100.0 * share(count(day), day.queries)
-            );
+            let (some, all) = count(day);
+            let title = format!("day {}: {:.1} % {name}", day.number, 100.0 * share(some, all));
             svg.dot(*point, colour, &title);
         }
         legend = svg.legend(legend, SHARES.0 - 20.0, colour, name);
@@ -203,8 +209,8 @@ mod tests {
     #[test]
     fn every_day_and_every_series_is_drawn() {
         let chart = draw(&report());
-        assert_eq!(chart.matches("<polyline").count(), 4);
-        assert_eq!(chart.matches("<circle").count(), 12);
+        assert_eq!(chart.matches("<polyline").count(), 5);
+        assert_eq!(chart.matches("<circle").count(), 15);
         for part in [
             "share of queries",
             "promotions",
