@@ -217,6 +217,11 @@ describe('with a pair', () => {
     assert.equal(node.profile('shop', 'ana').experienceYears, 7)
     assert.equal((await outputs.profile('ana')).profile.experienceYears, 7)
     assert.equal(node.profile('shop', 'ben').experienceYears, undefined)
+
+    await outputs.updateProfile('ana', { knownTechnologies: ['Docker'], learningGoals: ['Kubernetes'] })
+    const learnings = [['docker-101', 'Docker'], ['go-101', 'Go'], ['k8s-101', 'Kubernetes']]
+    const ranked = await outputs.rankLearnings('ana', { learnings: learnings.map(([id, topic]) => ({ id, topics: [topic] })) })
+    assert.deepEqual([ranked.ids, ranked.leftOutIds], [['k8s-101', 'go-101'], ['docker-101']])
   })
 
   test('recorded queries are counted, rated and listed', async () => {

@@ -1421,6 +1421,11 @@ export interface GetQueueStatsResponse {
   days: QueueDay[]
   /** One for each kind of which anything waits for a person now. */
   waiting: QueueWaiting[]
+  /**
+   * The kinds that their policies freeze, in the order of their numbers: corrections of them are kept, and
+   * nothing is learned.
+   */
+  frozenKinds: ResourceKind[]
 }
 
 /** Identifies one resource. */
@@ -2058,6 +2063,8 @@ export interface ListResourcesResponse {
   nextPageToken: string
   /** The revision of the state that answered. */
   revision: number
+  /** How many resources of these kinds are one user's own, of all users together and whatever their keys. */
+  userScopedCount: number
 }
 
 /** Which revisions to list. */

@@ -135,6 +135,15 @@ def test_prompts_are_rendered_with_examples(
         served = outputs.render_prompt(target="SUMMARIZE_DAILY", variables={"day": "Monday"}, user_id="ana")
         assert served.text == rendered.text
     assert node.profile(namespace, "ana").experience_years is None
+    with emend.Outputs(pair.learning, namespace=namespace) as outputs:
+        outputs.update_profile(
+            profile={"user_id": "ben", "known_technologies": ["Docker"], "learning_goals": ["Kubernetes"]}
+        )
+        learnings = [("docker-101", "Docker"), ("go-101", "Go"), ("k8s-101", "Kubernetes")]
+        ranked = outputs.rank_learnings(
+            user_id="ben", learnings=[{"id": id, "topics": [topic]} for id, topic in learnings]
+        )
+    assert (list(ranked.ids), list(ranked.left_out_ids)) == (["k8s-101", "go-101"], ["docker-101"])
     with pytest.raises(emend.InvalidArgument) as refused:
         node.render_prompt(namespace, "SUMMARIZE_DAILY")
     assert "day" in str(refused.value)

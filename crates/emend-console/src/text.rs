@@ -150,6 +150,15 @@ impl Language {
                 "another installation answered it",
                 "別のインストールが応答しました",
             ),
+            "AWAY" => self.t("what it writes to can't be reached", "書き込み先に接続できません"),
+            "REFUSED" => self.t(
+                "what it writes is refused: the log of its edge says why",
+                "書き込みが拒否されています(理由はエッジのログにあります)",
+            ),
+            "DRIFT" => self.t(
+                "somebody else changed what it wrote, and it is left so",
+                "書き込んだ内容が他者に変更され、そのまま残されています",
+            ),
             other => other,
         };
         text.to_owned()
@@ -216,6 +225,20 @@ impl Language {
             DomainDecision::Unblock => format!("{} ({level})", self.t("not blocked", "ブロック解除")),
             DomainDecision::SetTrust => format!("{} {level}", self.t("trust:", "信頼レベル:")),
             DomainDecision::Clear => self.t("taken back", "取り消し").to_owned(),
+        }
+    }
+
+    /// What a word of a decision says; the word itself where it is none of the kind.
+    pub(crate) fn decision(self, kind: Kind, word: &str) -> String {
+        match Learned::of(kind, word.to_owned()) {
+            Ok(learned) if !word.is_empty() => {
+                let value = ResourceValue {
+                    value: Some(emend_wire::kinds::value(&learned)),
+                    ..ResourceValue::default()
+                };
+                value_line(self, Some(&value))
+            }
+            _ => word.to_owned(),
         }
     }
 
@@ -432,14 +455,12 @@ mod tests {
                 "却下 (SPAM)",
             ),
         ] {
-            let learned = Learned::of(kind, word.to_owned()).unwrap();
-            let value = ResourceValue {
-                value: Some(emend_wire::kinds::value(&learned)),
-                ..ResourceValue::default()
-            };
             for (language, text) in [(Language::English, english), (Language::Japanese, japanese)] {
-                assert_eq!(value_line(language, Some(&value)), text, "{word}");
+                assert_eq!(language.decision(kind, word), text, "{word}");
             }
+        }
+        for word in ["", "of another release"] {
+            assert_eq!(Language::Japanese.decision(Kind::EdgeLabel, word), word);
         }
         assert_eq!(Language::Japanese.synonymy(Relation::OneWay), "一方向");
     }

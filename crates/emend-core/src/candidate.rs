@@ -207,9 +207,20 @@ impl Candidate {
             // A value that once applied may have enough support and wait for the next vote.
             _ => 1,
         });
-        match self.status {
-            Status::Pending | Status::Superseded if is_by_votes => u32::try_from(missing).unwrap_or(u32::MAX),
-            _ => 0,
+        let may_be_carried = match self.status {
+            Status::Pending | Status::Superseded => true,
+            // What was mined waits for a person, or for as many votes as anything else needs.
+            Status::AwaitingReview => {
+                self.origin == Origin::Mined
+                    && self.reason == Some(Reason::PersonDecides)
+                    && self.risk != RiskLevel::High
+            }
+            Status::Applied | Status::Rejected | Status::Withdrawn => false,
+        };
+        if is_by_votes && may_be_carried {
+            u32::try_from(missing).unwrap_or(u32::MAX)
+        } else {
+            0
         }
     }
 }

@@ -50,6 +50,8 @@ struct List {
     may_set: bool,
     is_filtered: bool,
     revision: i64,
+    /// How many resources of the kinds that are listed are users' own, whoever's.
+    users_own: Option<String>,
 }
 
 /// What a node answers for a phrase.
@@ -237,6 +239,7 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
         may_set: visitor.may("learning.v1.ResourceService/PutResource"),
         is_filtered: !kept.without(&["page"]).query().is_empty(),
         revision: answer.revision,
+        users_own: (answer.user_scoped_count > 0).then(|| text::count(answer.user_scoped_count)),
         page,
     };
     Ok(html(StatusCode::OK, &shown))

@@ -112,20 +112,6 @@ async fn read(visitor: &Visitor, kind: Kind) -> Result<Policy, Status> {
     Ok(answer.into_inner().policy.unwrap_or_default())
 }
 
-/// The kinds of which nothing is learned now, as far as the visitor may know.
-pub(crate) async fn frozen(visitor: &Visitor) -> Result<Vec<Kind>, Status> {
-    if !visitor.may("learning.v1.PolicyService/GetPolicy") {
-        return Ok(Vec::new());
-    }
-    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Profile);
-    let read = kinds.map(async |kind| Ok::<_, Status>((kind, read(visitor, kind).await?)));
-    let policies = try_join_all(read).await?.into_iter();
-    Ok(policies
-        .filter(|(_, policy)| policy.frozen)
-        .map(|(kind, _)| kind)
-        .collect())
-}
-
 fn card(visitor: &Visitor, kind: Kind, policy: &Policy) -> Card {
     Card {
         kind: kind.name(),

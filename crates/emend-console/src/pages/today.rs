@@ -18,7 +18,6 @@ use crate::{
     pages::{
         fleet,
         log::{Line, line},
-        policies,
     },
     text::{Moment, count, moment, sparkline},
 };
@@ -122,20 +121,18 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
                 .len(),
         )
     };
-    let frozen = policies::frozen(visitor);
-    let (stats, revisions, fleet, letters, frozen) = tokio::join!(stats, revisions, fleet, letters, frozen);
+    let (stats, revisions, fleet, letters) = tokio::join!(stats, revisions, fleet, letters);
     let mut failures = Vec::new();
     let stats = part(visitor, stats.map(tonic::Response::into_inner), &mut failures)?;
     let revisions = part(visitor, revisions.map(tonic::Response::into_inner), &mut failures)?;
     let fleet = part(visitor, fleet, &mut failures)?;
     let letters = part(visitor, letters, &mut failures)?;
-    let frozen = part(visitor, frozen, &mut failures)?;
     let is_unknown = failures.is_empty()
         && stats.days.is_empty()
         && stats.waiting.is_empty()
         && revisions.revisions.is_empty()
         && letters == 0
-        && frozen.is_empty();
+        && stats.frozen_kinds.is_empty();
     failures.dedup_by(|one, another| one.title == another.title);
     let page = visitor.page(Part::Today, visitor.t("Today", "今日"), fields);
     let today = visitor.console.clock.now().to_zoned(TimeZone::UTC).date();
@@ -146,7 +143,7 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
         .and_then(|revision| revision.committed_at);
     let behind = fleet.iter().filter(|node| is_behind(node, newest)).count();
     let today = Today {
-        attention: attention(visitor, &stats, (&fleet, behind), letters, &frozen),
+        attention: attention(visitor, &stats, (&fleet, behind), letters),
         is_unknown,
         figures: figures(visitor, &stats, today),
         kinds: kind_lines(visitor, &stats, today),
@@ -288,7 +285,6 @@ fn attention(
     stats: &GetQueueStatsResponse,
     (nodes, behind): (&[Node], usize),
     letters: usize,
-    frozen: &[Kind],
 ) -> Vec<Attention> {
     let english = visitor.language == crate::text::Language::English;
     let mut found = Vec::new();
@@ -316,11 +312,9 @@ fn attention(
         };
         add(text, Part::Fleet, true);
     }
-    if !frozen.is_empty() {
-        let names: Vec<String> = frozen
-            .iter()
-            .map(|kind| visitor.language.kind(kind.number()))
-            .collect();
+    if !stats.frozen_kinds.is_empty() {
+        let frozen = stats.frozen_kinds.iter();
+        let names: Vec<String> = frozen.map(|kind| visitor.language.kind(*kind)).collect();
         let text = if english {
             format!(
                 "Frozen: {}. Corrections are kept, and nothing is learned from them.",

@@ -85,6 +85,9 @@ pub struct ListResourcesResponse {
     /// The revision of the state that answered.
     #[prost(int64, tag = "3")]
     pub revision: i64,
+    /// How many resources of these kinds are one user's own, of all users together and whatever their keys.
+    #[prost(int64, tag = "4")]
+    pub user_scoped_count: i64,
 }
 impl ::prost::Name for ListResourcesResponse {
     const NAME: &'static str = "ListResourcesResponse";
@@ -2944,6 +2947,9 @@ pub struct GetQueueStatsResponse {
     /// One for each kind of which anything waits for a person now.
     #[prost(message, repeated, tag = "2")]
     pub waiting: ::prost::alloc::vec::Vec<QueueWaiting>,
+    /// The kinds that their policies freeze, in the order of their numbers: corrections of them are kept, and nothing is learned.
+    #[prost(enumeration = "super::super::common::v1::ResourceKind", repeated, tag = "3")]
+    pub frozen_kinds: ::prost::alloc::vec::Vec<i32>,
 }
 impl ::prost::Name for GetQueueStatsResponse {
     const NAME: &'static str = "GetQueueStatsResponse";

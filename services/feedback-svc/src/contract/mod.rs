@@ -37,6 +37,7 @@ mod installation;
 mod outbox;
 mod queries;
 mod query_counts;
+mod query_documents;
 mod rating_contexts;
 mod rating_limits;
 mod ratings;

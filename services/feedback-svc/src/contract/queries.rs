@@ -119,6 +119,7 @@ pub(super) fn query(id: &str, text: &str) -> Query {
         variant: "B".into(),
         session_id: "session-1".into(),
         hit_count: Some(12),
+        named_results: None,
     }
 }
 

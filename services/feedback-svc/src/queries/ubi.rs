@@ -1,7 +1,7 @@
 //! Documents of OpenSearch UBI as they come: queries and events over HTTP, at the addresses where raters are served.
 //!
-//! A body is one document, a list of them, or JSON lines, also as the bulk API takes them. What is in a body counts as what is in a
-//! file that is imported: several documents of one query are one query. What can't be read is named with its line, and the
+//! A body is one document, a list of them, or JSON lines, also as the bulk API takes them. What is posted, in however many bodies, counts as
+//! what is in files that are imported: several documents of one query are one query. What can't be read is named with its line, and the
 //! rest is recorded.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -17,6 +17,7 @@ use emend_base::SharedClock;
 use emend_core::violation::FieldViolation;
 use emend_proto::feedback::v1 as pb;
 use emend_wire::ubi::{Document, Index, Object, Reader, Searches};
+use feedback_store::records::documents::NamedResults;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tonic::codegen::http::{HeaderMap, StatusCode};
@@ -95,7 +96,12 @@ impl Taken {
     fn read(body: &[u8], index: Option<Index>, binding: &Binding, now: Timestamp) -> Self {
         let mut counts = Counts::default();
         let mut searches = Searches::default();
-        for (line, document) in documents(body, index) {
+        let documents = documents(body, index);
+        if documents.is_empty() {
+            let expected = "is missing: the body must be a document, a JSON list of documents, or JSON lines";
+            counts.errors.push((1, wrong(expected.to_owned())));
+        }
+        for (line, document) in documents {
             match document {
                 Ok(Document::Query(query)) => searches.query(line, *query),
                 Ok(Document::Interaction(interaction)) => searches.interaction(line, interaction),
@@ -107,12 +113,17 @@ impl Taken {
         let (queries, interactions) = searches.into_rows();
         let mut records = Vec::with_capacity(queries.len() + interactions.len());
         for (line, query) in queries {
+            let results = query.top_results.iter();
+            let named = NamedResults::of(results.map(|result| result.object_id.as_str()));
             let request = pb::RecordQueryRequest {
                 namespace: binding.namespace.to_string(),
                 queries: vec![query],
             };
             match parse::queries(&binding.caller, request, now) {
-                Ok(new) => records.extend(new.into_iter().map(|new| Record::Query(Box::new(new)))),
+                Ok(new) => records.extend(new.into_iter().map(|mut new| {
+                    new.item.named_results = Some(named.clone());
+                    Record::Query(Box::new(new))
+                })),
                 Err(violations) => counts.refused(line, violations),
             }
         }

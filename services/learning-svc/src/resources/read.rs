@@ -53,6 +53,16 @@ pub struct Position {
     pub qualifier: String,
 }
 
+/// How many resources of the kinds of a list are one user's own, of all users together.
+pub fn user_scoped_count(state: &ReplicaState, query: &ListQuery) -> usize {
+    let namespace = query.namespace.as_str();
+    let kinds = state.kinds(namespace, true).into_iter();
+    kinds
+        .filter(|kind| query.kinds.is_empty() || query.kinds.contains(kind))
+        .map(|kind| state.count(namespace, kind, true))
+        .sum()
+}
+
 /// Passes entries to `take` in the order kind, key, qualifier, until it answers that the page is full. Returns whether
 /// there are more than it took.
 pub fn list<E>(

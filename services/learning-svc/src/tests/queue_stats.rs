@@ -73,6 +73,16 @@ async fn what_happened_is_counted_by_day_and_what_waits_by_kind(world: &World) {
         .map(|(kind, count, _)| (*kind, *count))
         .collect();
     assert_eq!(waiting, [(Kind::InvocationPhrase, 2)]);
+    assert_eq!(stats.frozen, []);
+    for kind in [Kind::Synonym, Kind::InvocationPhrase, Kind::EntityAlias] {
+        set_policy(&app, kind, |policy: &mut Policy| policy.frozen = true).await;
+    }
+    set_policy(&app, Kind::InvocationPhrase, |policy: &mut Policy| {
+        policy.frozen = false;
+    })
+    .await;
+    let frozen = app.queue.stats(&namespace(), 1).await.unwrap().frozen;
+    assert_eq!(frozen, [Kind::EntityAlias, Kind::Synonym]);
 }
 
 async fn a_text_is_found_in_keys_and_values_page_by_page(world: &World) {

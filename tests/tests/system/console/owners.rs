@@ -1,5 +1,6 @@
 //! What owners of a search and operators do, without scripts: tuning, synonyms, settings, policies, the log and the fleet.
 
+use emend_base::telemetry::Metrics;
 use emend_browser::Browser;
 use emend_proto::{
     common::v1::{ResourceKind, SynonymRelation},
@@ -116,7 +117,12 @@ async fn searches_are_tuned_tried_and_given_synonyms() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_is_changed_and_a_kind_is_frozen_for_a_reason() {
-    let system = System::start(Database::sqlite(), 1, 1, Settings::default()).await;
+    let metrics = Metrics::new();
+    let settings = Settings {
+        learning_metrics: Some(metrics.clone()),
+        ..Settings::default()
+    };
+    let system = System::start(Database::sqlite(), 1, 1, settings).await;
     let console = Console::beside(&system).await;
     let visitor = console.visitor();
     let path = "policies/invocation_phrase";
@@ -206,7 +212,18 @@ async fn a_policy_is_changed_and_a_kind_is_frozen_for_a_reason() {
         "{frozen}"
     );
     // Today names what is frozen, and says of a name that nobody uses that nothing is learned in it.
+    let asked = || {
+        let metrics = metrics.render();
+        let started =
+            |line: &&str| line.starts_with("grpc_server_started_total{") && line.contains("PolicyService");
+        let mut asked: Vec<_> = metrics.lines().filter(started).map(str::to_owned).collect();
+        asked.sort_unstable();
+        asked
+    };
+    let before = asked();
     let today = visitor.open("today").await.body;
+    // Whatever the number of kinds, no policy is asked for.
+    assert_eq!((before.is_empty(), asked()), (false, before));
     assert!(
         today.contains("Frozen: Phrase.") && !today.contains("Nothing is learned yet"),
         "{today}"

@@ -1,9 +1,18 @@
 //! What people try before they decide: a phrase as a node answers it, and what an item of the queue would change.
 
-use emend_proto::feedback::v1::{ListQueriesRequest, Query, RecordQueryRequest};
+use emend_proto::{
+    common::v1::ResourceKey,
+    feedback::v1::{ListQueriesRequest, Query, RecordQueryRequest},
+};
 use emend_tests::{
     both_databases,
-    harness::{NAMESPACE, System, answered, console::Console, eventually, wait::holds},
+    harness::{
+        NAMESPACE, System, answered,
+        console::Console,
+        eventually,
+        says::{phrase_key, verb_value},
+        wait::holds,
+    },
 };
 
 use super::{everything_waits, waiting};
@@ -64,6 +73,21 @@ both_databases! {
         assert!(near.contains("confidence 0.") && near.contains("because of “i lost my card” (0."), "{near}");
         let tried = visitor.open("learned?phrase=will+it+rain+tomorrow").await.body;
         assert!(tried.contains("nothing that was learned is similar enough"), "{tried}");
+        // How much is users' own is told, and not whose it is.
+        let listed = visitor.open("learned").await.body;
+        assert!(!listed.contains("not in this list"), "{listed}");
+        for user in ["mia-7", "ben-7"] {
+            let own = ResourceKey { user_id: user.into(), ..phrase_key("my list") };
+            system.learning().put(own, verb_value("show_watchlist")).await;
+        }
+        eventually("both are counted", || async {
+            let listed = visitor.open("learned").await.body;
+            let is_told = listed.contains("not in this list: <strong>2</strong>");
+            holds(is_told && !["mia-7", "ben-7", "my list"].iter().any(|own| listed.contains(own)), || listed.clone())
+        })
+        .await;
+        let synonyms = visitor.open("learned?kind=synonym").await.body;
+        assert!(!synonyms.contains("not in this list"), "{synonyms}");
         console.stop().await;
     }
 }

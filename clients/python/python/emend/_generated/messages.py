@@ -2454,6 +2454,9 @@ class GetQueueStatsResponse(Message):
     waiting: Sequence[QueueWaiting] = ()
     """One for each kind of which anything waits for a person now."""
 
+    frozen_kinds: Sequence[ResourceKind] = ()
+    """The kinds that their policies freeze, in the order of their numbers: corrections of them are kept, and nothing is learned."""
+
     _kinds: ClassVar[Mapping[str, str]] = {"days": "QueueDay[]", "waiting": "QueueWaiting[]"}
 
 
@@ -3318,6 +3321,9 @@ class ListResourcesResponse(Message):
 
     revision: int = 0
     """The revision of the state that answered."""
+
+    user_scoped_count: int = 0
+    """How many resources of these kinds are one user's own, of all users together and whatever their keys."""
 
     _kinds: ClassVar[Mapping[str, str]] = {"resources": "Resource[]"}
 

@@ -82,6 +82,11 @@ fn changed(visitor: &Visitor, element: EvidenceElement) -> (String, String, Stri
 }
 
 fn row(visitor: &Visitor, event: EvidenceEvent) -> Row {
+    let kind = event.key.as_ref().and_then(|key| Kind::from_number(key.kind));
+    let said = |word: String| match kind {
+        Some(kind) => visitor.language.decision(kind, &word),
+        None => word,
+    };
     let (sort, target, href) = match (event.key, event.element) {
         (Some(key), _) => decided(visitor, &key),
         (None, element) => changed(visitor, element.unwrap_or_default()),
@@ -91,9 +96,9 @@ fn row(visitor: &Visitor, event: EvidenceEvent) -> Row {
         sort,
         target,
         href,
-        before: event.before,
-        after: event.after,
-        proposed: event.proposed,
+        before: said(event.before),
+        after: said(event.after),
+        proposed: said(event.proposed),
         reason: event.reason,
         who: if event.reporter.is_empty() {
             visitor.language.actor(event.actor.as_ref())

@@ -493,14 +493,9 @@ fn words(language: Language, kind: Kind) -> Vec<(String, String)> {
             "clear",
         ],
     };
-    let labelled = words.iter().filter_map(|word| {
-        let learned = Learned::of(kind, (*word).to_owned()).ok()?;
-        let value = ResourceValue {
-            value: Some(emend_wire::kinds::value(&learned)),
-            ..ResourceValue::default()
-        };
-        Some(((*word).to_owned(), text::value_line(language, Some(&value))))
-    });
+    let labelled = words
+        .iter()
+        .map(|word| ((*word).to_owned(), language.decision(kind, word)));
     labelled.collect()
 }
 

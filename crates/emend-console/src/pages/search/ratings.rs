@@ -263,9 +263,9 @@ pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
         values: choices(
             "value",
             &[
-                ("down", visitor.t("rated down", "👎 低評価")),
+                ("down", visitor.t("rated down", "低評価")),
                 ("neutral", visitor.t("neutral", "普通")),
-                ("up", visitor.t("rated up", "👍 高評価")),
+                ("up", visitor.t("rated up", "高評価")),
                 ("any", visitor.t("any rating", "すべて")),
             ],
         ),

@@ -318,8 +318,10 @@ fn what_was_mined_waits_for_a_person_until_votes_carry_it() {
         );
         assert_eq!(candidate.reporters, 0);
     };
+    let needed = |scenario: &Scenario| scenario.state.candidates[0].confirmations_needed();
     assert_eq!(scenario.event(&mined).unwrap().outcome, None);
     waits(&scenario);
+    assert_eq!(needed(&scenario), 3, "votes carry it as they would any other");
     scenario.event(&mined).unwrap();
     assert_eq!(scenario.state.candidates.len(), 1, "it is proposed once");
 
@@ -328,11 +330,13 @@ fn what_was_mined_waits_for_a_person_until_votes_carry_it() {
         (first.state, first.was_new),
         (OutcomeState::AwaitingReview, false)
     );
+    assert_eq!(needed(&scenario), 2);
     let sender = Roles::default();
     scenario.event(&Event::Retracted { ballot, sender }).unwrap();
     waits(&scenario);
     scenario.votes(2..5, "a");
     assert_eq!(scenario.applied(), Some("a"));
+    assert_eq!(needed(&scenario), 0);
 }
 
 #[test]

@@ -151,6 +151,7 @@ fn query(message: pb::Query, now: Timestamp) -> Result<At<Query>, Violations> {
             variant: variant?,
             session_id: session_id?,
             hit_count: hit_count?,
+            named_results: None,
         };
         Some((query, at?))
     })();

@@ -196,6 +196,9 @@ CREATE TABLE queries (
     details           BYTEA  NOT NULL,
     searched_at       BIGINT NOT NULL,
     recorded_at       BIGINT NOT NULL,
+    -- What tells apart the results that documents of the query named: XXH3-64 of their ids, 8 bytes each, at most 100. NULL: it was
+    -- recorded whole, and no document adds to it.
+    named_results     BYTEA,
     UNIQUE (namespace, query_id)
 );
 CREATE INDEX queries_by_namespace ON queries (namespace, number);

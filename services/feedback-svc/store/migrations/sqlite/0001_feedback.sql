@@ -176,6 +176,9 @@ CREATE TABLE queries (
     details           BLOB    NOT NULL,
     searched_at       INTEGER NOT NULL,
     recorded_at       INTEGER NOT NULL,
+    -- What tells apart the results that documents of the query named: XXH3-64 of their ids, 8 bytes each, at most 100. NULL: it was
+    -- recorded whole, and no document adds to it.
+    named_results     BLOB,
     UNIQUE (namespace, query_id)
 ) STRICT;
 CREATE INDEX queries_by_namespace ON queries (namespace, number);

@@ -1,6 +1,7 @@
 //! What is stored, as the rest of the service knows it.
 
 pub mod clicks;
+pub mod documents;
 pub mod erased;
 pub mod erasure;
 pub mod event;

@@ -8,6 +8,8 @@ use emend_wire::render::timestamp;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::documents::NamedResults;
+
 /// Of the results of a query this many are kept: those with the highest scores.
 pub const KEPT_RESULTS: usize = 5;
 
@@ -85,6 +87,8 @@ pub struct Query {
     pub session_id: String,
     /// How many results there were; none: not known.
     pub hit_count: Option<u32>,
+    /// The results that documents of the query named; none: it was recorded whole, and no document adds to it.
+    pub named_results: Option<NamedResults>,
 }
 
 /// One result of a query.
@@ -99,7 +103,7 @@ pub struct QueryResult {
 }
 
 /// What a user did with a result. Equal ones of one query count once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Interaction {
     /// The query whose result it was.
     pub query_id: QueryId,

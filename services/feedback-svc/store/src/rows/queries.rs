@@ -8,6 +8,7 @@ use prost::Message as _;
 use sqlx_macros::FromRow;
 
 use crate::records::{
+    documents::NamedResults,
     mining::SessionQuery,
     queries::{Interaction, Query, QueryResult, StoredInteraction, StoredQuery, result_message},
 };
@@ -38,6 +39,7 @@ pub(crate) struct QueryRow {
     details: Vec<u8>,
     searched_at: i64,
     recorded_at: i64,
+    named_results: Option<Vec<u8>>,
     session_id: String,
     query_text: String,
     answer_text: String,
@@ -46,7 +48,7 @@ pub(crate) struct QueryRow {
 
 impl QueryRow {
     pub(crate) const COLUMNS: &str = "q.number, q.query_id, q.query_type, q.embedding_version, q.index_version, q.variant, \
-         q.hit_count, q.details, q.searched_at, q.recorded_at, p.session_id, p.query_text, p.answer_text, p.classification";
+         q.hit_count, q.details, q.searched_at, q.recorded_at, q.named_results, p.session_id, p.query_text, p.answer_text, p.classification";
 }
 
 fn time(
@@ -76,6 +78,9 @@ impl TryFrom<QueryRow> for StoredQuery {
         let details = pb::Query::decode(row.details.as_slice())
             .map_err(|error| CorruptRow::new("queries", "details", number, error))?;
         let hit_count = hit_count(number, row.hit_count)?;
+        let named_results = row.named_results.as_deref().map(NamedResults::parse).transpose();
+        let named_results =
+            named_results.map_err(|invalid| CorruptRow::new("queries", "named_results", number, invalid))?;
         let results = details.top_results.into_iter().map(|result| QueryResult {
             title: result.title,
             score: result.score,
@@ -101,6 +106,7 @@ impl TryFrom<QueryRow> for StoredQuery {
                 variant: row.variant,
                 session_id: row.session_id,
                 hit_count,
+                named_results,
             },
             interactions: Vec::new(),
         })

@@ -15,7 +15,7 @@ use emend_store::{
 use futures::TryStreamExt as _;
 use prost::Message as _;
 
-use super::SqlStore;
+use super::{SqlStore, documents::Joined};
 use crate::{
     chunks::chunks,
     ports::{Settled, SettledRating},
@@ -240,6 +240,44 @@ async fn add_clicks(connection: &mut Conn, copies: &mut [Copied]) -> Result<()> 
                 let copy = &mut copies[*place];
                 copy.has_more |= clicks::add(&mut copy.query, click.clone());
             }
+        }
+    }
+    Ok(())
+}
+
+/// Gives the copies that ratings have of these queries what documents added to them. To be called in the transaction that holds the
+/// queries: whoever copied one before has now written it.
+pub(super) async fn renew(connection: &mut Conn, joined: &[Joined]) -> Result<()> {
+    for joined in joined {
+        let after = &joined.after.query;
+        if after.is_erased() {
+            let namespace = Namespace::parse(&joined.namespace)
+                .map_err(|invalid| CorruptRow::new("queries", "namespace", joined.after.number, invalid))?;
+            erase_copies(connection, &namespace, after.id.as_str(), "").await?;
+            continue;
+        }
+        let statement = Statement::new(
+            "SELECT accept_order, query FROM search_ratings
+             WHERE namespace = $1 AND query_id <> '' AND query_id = $2 AND length(query) > 0 ORDER BY accept_order",
+        )
+        .bind(&joined.namespace)
+        .bind(after.id.as_str());
+        let copies: Vec<(i64, Vec<u8>)> = connection.rows(statement).await?;
+        for (accept_order, copy) in copies {
+            let copy = pb::Query::decode(copy.as_slice())
+                .map_err(|error| CorruptRow::new("search_ratings", "query", accept_order, error))?;
+            let query = pb::Query {
+                interactions: copy.interactions,
+                ..joined.message()
+            };
+            let statement = Statement::new(
+                "UPDATE search_ratings SET query = $2, session_id = $3, query_key = $4 WHERE accept_order = $1",
+            )
+            .bind(accept_order)
+            .bind(query.encode_to_vec())
+            .bind(&query.session_id)
+            .bind(query_key(&query.query_text).map(|key| key.to_vec()));
+            connection.execute(statement).await?;
         }
     }
     Ok(())

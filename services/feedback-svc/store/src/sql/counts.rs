@@ -2,39 +2,62 @@
 
 use std::collections::BTreeMap;
 
+use emend_core::search::terms;
 use emend_store::{
     StoreError,
     sql::{Conn, Statement},
 };
 
-use super::{SqlStore, erased};
+use super::{SqlStore, documents::Joined, erased};
 use crate::{
     chunks::chunks,
-    records::queries::{KeptCounts, Pruned},
-    sql::queries::{Arrived, event_time},
+    records::queries::{KeptCounts, Pruned, Query, StoredQuery},
+    sql::queries::{Counted, event_time},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Adds the words of new queries to the counts of all queries. In order, so that replicas never deadlock; nobody prunes
-/// meanwhile.
-pub(super) async fn count_terms(connection: &mut Conn, arrived: &[Arrived<'_>]) -> Result<()> {
-    let mut counts: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+/// Adds the words of new queries to the counts of all queries, and those that documents brought in place of others. In order, so that replicas
+/// never deadlock; nobody prunes meanwhile.
+pub(super) async fn count_terms(
+    connection: &mut Conn,
+    arrived: &[Counted<'_>],
+    joined: &[Joined],
+) -> Result<()> {
+    let mut counts: BTreeMap<(&str, String), i64> = BTreeMap::new();
     for (new, terms) in arrived {
         for term in terms {
-            *counts.entry((new.namespace.as_str(), term.as_str())).or_default() += 1;
+            *counts.entry((new.namespace.as_str(), term.clone())).or_default() += 1;
         }
     }
-    let counts: Vec<_> = counts.into_iter().collect();
+    // What was counted of a query stays where it is erased.
+    for joined in joined.iter().filter(|joined| !joined.after.query.is_erased()) {
+        for (query, count) in [(&joined.before.query, -1), (&joined.after.query, 1)] {
+            for term in terms(&query.query_text) {
+                *counts.entry((joined.namespace.as_str(), term)).or_default() += count;
+            }
+        }
+    }
+    let counts: Vec<_> = counts.into_iter().filter(|(_, count)| *count != 0).collect();
     for chunk in chunks(&counts) {
         let mut insert = Statement::new("INSERT INTO query_terms (namespace, term, queries) ");
         insert.push_values(chunk, |mut row, ((namespace, term), count)| {
-            row.push_bind(*namespace).push_bind(*term).push_bind(*count);
+            row.push_bind(*namespace).push_bind(term).push_bind(*count);
         });
         insert.push(
             " ON CONFLICT (namespace, term) DO UPDATE SET queries = query_terms.queries + excluded.queries",
         );
         connection.execute(insert).await?;
+    }
+    let fewer: Vec<_> = counts.iter().filter(|(_, count)| *count < 0).collect();
+    for chunk in chunks(&fewer) {
+        let mut delete =
+            Statement::new("DELETE FROM query_terms WHERE queries < 1 AND (namespace, term) IN (");
+        delete.push_values(chunk, |mut row, ((namespace, term), _)| {
+            row.push_bind(*namespace).push_bind(term);
+        });
+        delete.push(")");
+        connection.execute(delete).await?;
     }
     Ok(())
 }
@@ -65,30 +88,64 @@ impl DayCount {
     }
 }
 
-/// Adds new queries to the counts of their days.
-pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], now: i64) -> Result<()> {
-    let mut counts: BTreeMap<(&str, i64, [&str; 4]), DayCount> = BTreeMap::new();
+/// The day that a query counts for, and the names by which queries of a day are told apart.
+type OfDay<'q> = (i64, [&'q str; 4]);
+
+fn of_day(query: &Query, searched_at: i64) -> OfDay<'_> {
+    let names = [
+        &query.query_type,
+        &query.embedding_version,
+        &query.index_version,
+        &query.variant,
+    ];
+    (searched_at.div_euclid(DAY), names.map(String::as_str))
+}
+
+/// What is added to the counts of days, by namespace.
+type DayCounts<'q> = BTreeMap<(&'q str, OfDay<'q>), DayCount>;
+
+/// Adds new queries to the counts of their days, and counts anew those that documents were added to.
+pub(super) async fn count_days(
+    connection: &mut Conn,
+    arrived: &[Counted<'_>],
+    joined: &[Joined],
+    now: i64,
+) -> Result<()> {
+    let mut counts = DayCounts::new();
     for (new, _) in arrived {
-        let query = &new.item;
-        let names = [
-            &query.query_type,
-            &query.embedding_version,
-            &query.index_version,
-            &query.variant,
-        ];
-        let day = event_time(new, now).div_euclid(DAY);
-        counts
-            .entry((new.namespace.as_str(), day, names.map(String::as_str)))
-            .or_default()
-            .add(query.hit_count);
+        let key = (new.namespace.as_str(), of_day(&new.item, event_time(new, now)));
+        counts.entry(key).or_default().add(new.item.hit_count);
     }
+    add_to_days(connection, counts).await?;
+    // They may be among those that were new.
+    let mut counts = DayCounts::new();
+    for joined in joined {
+        let of = |stored: &StoredQuery| {
+            (
+                stored.searched_at.as_microsecond().div_euclid(DAY),
+                stored.query.hit_count,
+            )
+        };
+        if of(&joined.before) != of(&joined.after) && uncount(connection, joined).await? {
+            let after = &joined.after;
+            let key = (
+                joined.namespace.as_str(),
+                of_day(&after.query, after.searched_at.as_microsecond()),
+            );
+            counts.entry(key).or_default().add(after.query.hit_count);
+        }
+    }
+    add_to_days(connection, counts).await
+}
+
+async fn add_to_days(connection: &mut Conn, counts: DayCounts<'_>) -> Result<()> {
     let counts: Vec<_> = counts.into_iter().collect();
     for chunk in chunks(&counts) {
         let mut insert = Statement::new(
             "INSERT INTO query_days (namespace, day, query_type, embedding_version, index_version, variant, queries,
                                      zero_hits, unknown_hits) ",
         );
-        insert.push_values(chunk, |mut row, ((namespace, day, dimensions), count)| {
+        insert.push_values(chunk, |mut row, ((namespace, (day, dimensions)), count)| {
             row.push_bind(*namespace).push_bind(*day);
             for column in dimensions {
                 row.push_bind(*column);
@@ -101,6 +158,38 @@ pub(super) async fn count_days(connection: &mut Conn, arrived: &[Arrived<'_>], n
         connection.execute(insert).await?;
     }
     Ok(())
+}
+
+/// Takes a query, as it was, out of the counts of its day. False: the day, or its names, are no longer counted.
+async fn uncount(connection: &mut Conn, joined: &Joined) -> Result<bool> {
+    let before = &joined.before;
+    let (day, names) = of_day(&before.query, before.searched_at.as_microsecond());
+    let mut counted = DayCount::default();
+    counted.add(before.query.hit_count);
+    let mut update = Statement::new("UPDATE query_days SET queries = queries - 1, zero_hits = zero_hits - ");
+    update
+        .push_bind(counted.zero_hits)
+        .push(", unknown_hits = unknown_hits - ")
+        .push_bind(counted.unknown_hits)
+        .push(" WHERE namespace = ")
+        .push_bind(&joined.namespace)
+        .push(" AND day = ")
+        .push_bind(day);
+    for (column, name) in ["query_type", "embedding_version", "index_version", "variant"]
+        .into_iter()
+        .zip(names)
+    {
+        update.push(" AND ").push(column).push(" = ").push_bind(name);
+    }
+    let found = connection.execute(update).await? > 0;
+    if found {
+        let delete =
+            Statement::new("DELETE FROM query_days WHERE namespace = $1 AND day = $2 AND queries < 1")
+                .bind(&joined.namespace)
+                .bind(day);
+        connection.execute(delete).await?;
+    }
+    Ok(found)
 }
 
 /// The namespaces of which queries are counted, found by one step in an index for each.

@@ -16,10 +16,7 @@ use super::{SqlStore, contexts, queries::event_time};
 use crate::{
     chunks::chunks,
     ports::Group,
-    records::{
-        erased::{LATE, Pseudonym},
-        queries::Query,
-    },
+    records::erased::{LATE, Pseudonym},
     rows::micros,
 };
 
@@ -212,13 +209,7 @@ pub(super) async fn without_erased<'a>(
         }
         if erased.contains_key(&key(id)) {
             words.clear();
-            new.item = Query {
-                query_text: String::new(),
-                answer_text: String::new(),
-                classification: String::new(),
-                session_id: String::new(),
-                ..new.item.clone()
-            };
+            new.item = new.item.clone().erased();
         }
     }
     kept.interactions.retain(|new| {

@@ -7,6 +7,7 @@
 mod audit;
 mod contexts;
 mod counts;
+mod documents;
 mod erased;
 mod erasure;
 mod holders;

@@ -1,7 +1,7 @@
 //! SQL of queries.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, hash_map::Entry},
     time::Duration,
 };
 
@@ -13,11 +13,12 @@ use emend_store::{
 };
 use futures::TryStreamExt as _;
 
-use super::{SqlStore, contexts, counts, erased, erasure, next_accept_order, stats};
+use super::{SqlStore, contexts, counts, documents, erased, erasure, next_accept_order, stats};
 use crate::{
     chunks::chunks,
     ports::{CountedTerms, Group, QueryStore, Written},
     records::{
+        documents::NamedResults,
         mining::{NewMined, SessionQuery},
         queries::{
             DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
@@ -43,16 +44,19 @@ impl SqlStore {
             .value(Statement::new("SELECT now FROM database_clock"))
             .await?;
         let group = &*erased::without_erased(&mut transaction, group, now).await?;
-        let arrived = insert_queries(&mut transaction, &group.queries, now).await?;
-        counts::count_terms(&mut transaction, &arrived).await?;
-        counts::count_days(&mut transaction, &arrived, now).await?;
+        let Inserted { arrived, known } = insert_queries(&mut transaction, &group.queries, now).await?;
         let interactions = insert_interactions(&mut transaction, &group.interactions, now).await?;
         let clicks = group.interactions.iter().filter(|new| new.item.is_click());
         let clicked = clicks.map(|new| (new.namespace.as_str(), new.item.query_id.as_str()));
         let of_ratings = arrived
             .iter()
+            .chain(&known)
             .map(|(new, _)| (new.namespace.as_str(), new.item.id.as_str()));
         let ratings = contexts::lock_of(&mut transaction, &of_ratings.chain(clicked).collect()).await?;
+        let joined = documents::join(&mut transaction, &known, now).await?;
+        counts::count_terms(&mut transaction, &arrived, &joined).await?;
+        counts::count_days(&mut transaction, &arrived, &joined, now).await?;
+        contexts::renew(&mut transaction, &joined).await?;
         let rated = contexts::complete(&mut transaction, &ratings, false).await?;
         contexts::keep_clicks(&mut transaction, &ratings).await?;
         transaction.commit().await?;
@@ -202,8 +206,17 @@ pub(super) fn event_time<T>(new: &New<T>, now: i64) -> i64 {
         .map_or_else(|| now - micros(new.waited), jiff::Timestamp::as_microsecond)
 }
 
-/// A query that was not there before, and its words.
-pub(super) type Arrived<'a> = &'a (New<Query>, BTreeSet<String>);
+/// A query, and its words.
+pub(super) type Counted<'a> = &'a (New<Query>, BTreeSet<String>);
+
+/// Queries of a group.
+#[derive(Debug, Default)]
+struct Inserted<'a> {
+    /// Those that were not there before.
+    arrived: Vec<Counted<'a>>,
+    /// Those whose id was there.
+    known: Vec<Counted<'a>>,
+}
 
 /// Stores an event, due at once, unless what it says was told before. Whether it was stored.
 async fn insert_mined(transaction: &mut Conn, new: &NewMined) -> Result<bool> {
@@ -225,17 +238,17 @@ async fn insert_mined(transaction: &mut Conn, new: &NewMined) -> Result<bool> {
     Ok(true)
 }
 
-/// Inserts queries; returns those that were not there before.
+/// Inserts queries whose ids are not there.
 async fn insert_queries<'a>(
     connection: &mut Conn,
     queries: &'a [(New<Query>, BTreeSet<String>)],
     now: i64,
-) -> Result<Vec<Arrived<'a>>> {
-    let mut arrived = Vec::with_capacity(queries.len());
+) -> Result<Inserted<'a>> {
+    let mut all = Inserted::default();
     for chunk in chunks(queries) {
         let mut insert = Statement::new(
             "INSERT INTO queries (namespace, query_id, caller, query_type, embedding_version, index_version, variant,
-                                  hit_count, details, searched_at, recorded_at) ",
+                                  hit_count, details, searched_at, recorded_at, named_results) ",
         );
         insert.push_values(chunk, |mut row, (new, _)| {
             let query = &new.item;
@@ -249,34 +262,35 @@ async fn insert_queries<'a>(
                 .push_bind(query.hit_count.map(i64::from))
                 .push_bind(rows::details(query))
                 .push_bind(event_time(new, now))
-                .push_bind(now);
+                .push_bind(now)
+                .push_bind(query.named_results.as_ref().map(NamedResults::bytes));
         });
         insert.push(" ON CONFLICT (namespace, query_id) DO NOTHING RETURNING number, namespace, query_id");
         let inserted: Vec<(i64, String, String)> = connection.rows(insert).await?;
-        if inserted.is_empty() {
-            continue;
+        let mut numbers: HashMap<(String, String), i64> = HashMap::with_capacity(inserted.len());
+        numbers.extend(
+            inserted
+                .into_iter()
+                .map(|(number, namespace, id)| ((namespace, id), number)),
+        );
+        let mut stored = Vec::with_capacity(numbers.len());
+        for query in chunk {
+            let (new, _) = query;
+            // Of two with one id in this chunk, the first is the one that was inserted.
+            match numbers.remove(&(new.namespace.to_string(), new.item.id.to_string())) {
+                Some(number) => stored.push((number, query)),
+                None => all.known.push(query),
+            }
         }
-        // Of two with one id in this chunk, the first is the one that was inserted.
-        let mut by_id: HashMap<(&str, &str), Arrived<'a>> = HashMap::with_capacity(chunk.len());
-        for of_chunk in chunk {
-            let key = (of_chunk.0.namespace.as_str(), of_chunk.0.item.id.as_str());
-            by_id.entry(key).or_insert(of_chunk);
-        }
-        let stored: Vec<(i64, Arrived<'a>)> = inserted
-            .iter()
-            .filter_map(|(number, namespace, id)| {
-                Some((*number, *by_id.get(&(namespace.as_str(), id.as_str()))?))
-            })
-            .collect();
         for of_chunk in chunks(&stored) {
             insert_personal(connection, of_chunk).await?;
         }
-        arrived.extend(stored.into_iter().map(|(_, new)| new));
+        all.arrived.extend(stored.into_iter().map(|(_, query)| query));
     }
-    Ok(arrived)
+    Ok(all)
 }
 
-async fn insert_personal(connection: &mut Conn, chunk: &[(i64, Arrived<'_>)]) -> Result<()> {
+async fn insert_personal(connection: &mut Conn, chunk: &[(i64, Counted<'_>)]) -> Result<()> {
     let mut insert = Statement::new(
         "INSERT INTO query_personal (number, namespace, session_id, query_text, answer_text, classification) ",
     );
@@ -292,32 +306,73 @@ async fn insert_personal(connection: &mut Conn, chunk: &[(i64, Arrived<'_>)]) ->
     Ok(())
 }
 
-/// Inserts interactions; returns how many were not there before.
+/// Inserts interactions; returns how many were not there before. Of equal ones the earliest counts.
 async fn insert_interactions(
     connection: &mut Conn,
     interactions: &[New<Interaction>],
     now: i64,
 ) -> Result<u64> {
     let mut inserted = 0;
-    for chunk in chunks(interactions) {
+    let earliest = earliest(interactions, now);
+    for chunk in chunks(&earliest) {
         let mut insert = Statement::new(
             "INSERT INTO query_interactions (namespace, query_id, action, is_click, object_id, position, acted_at,
                                              recorded_at) ",
         );
-        insert.push_values(chunk, |mut row, new| {
+        insert.push_values(chunk, |mut row, (new, acted_at)| {
             row.push_bind(new.namespace.as_str())
                 .push_bind(new.item.query_id.as_str())
                 .push_bind(new.item.action.as_str())
                 .push_bind(i64::from(new.item.is_click()))
                 .push_bind(new.item.object_id.as_str())
                 .push_bind(i64::from(new.item.position))
-                .push_bind(event_time(new, now))
+                .push_bind(*acted_at)
                 .push_bind(now);
         });
         insert.push(" ON CONFLICT (namespace, query_id, action, object_id, position) DO NOTHING");
-        inserted += connection.execute(insert).await?;
+        let new = connection.execute(insert).await?;
+        inserted += new;
+        if new == chunk.len() as u64 {
+            continue;
+        }
+        let mut update =
+            Statement::new("WITH said (namespace, query_id, action, object_id, position, acted_at) AS (");
+        update.push_values(chunk, |mut row, (new, acted_at)| {
+            row.push_bind(new.namespace.as_str())
+                .push_bind(new.item.query_id.as_str())
+                .push_bind(new.item.action.as_str())
+                .push_bind(new.item.object_id.as_str())
+                .push_bind(i64::from(new.item.position))
+                .push_bind(*acted_at);
+        });
+        update.push(
+            ") UPDATE query_interactions AS i SET acted_at = said.acted_at FROM said
+               WHERE i.namespace = said.namespace AND i.query_id = said.query_id AND i.action = said.action
+                 AND i.object_id = said.object_id AND i.position = said.position AND i.acted_at > said.acted_at",
+        );
+        connection.execute(update).await?;
     }
     Ok(inserted)
+}
+
+/// The earliest of equal interactions, with when it was, in the order in which they came.
+fn earliest(interactions: &[New<Interaction>], now: i64) -> Vec<(&New<Interaction>, i64)> {
+    let mut all: Vec<(&New<Interaction>, i64)> = Vec::with_capacity(interactions.len());
+    let mut places = HashMap::with_capacity(interactions.len());
+    for new in interactions {
+        let acted_at = event_time(new, now);
+        match places.entry((&new.namespace, &new.item)) {
+            Entry::Vacant(place) => {
+                place.insert(all.len());
+                all.push((new, acted_at));
+            }
+            Entry::Occupied(place) => {
+                let known = &mut all[*place.get()].1;
+                *known = acted_at.min(*known);
+            }
+        }
+    }
+    all
 }
 
 fn select(namespace: &Namespace) -> Statement {

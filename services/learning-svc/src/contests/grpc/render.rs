@@ -101,6 +101,7 @@ pub(super) fn stats(stats: QueueStats) -> pb::GetQueueStatsResponse {
     pb::GetQueueStatsResponse {
         days: days.collect(),
         waiting: waiting.collect(),
+        frozen_kinds: stats.frozen.into_iter().map(render::kind).collect(),
     }
 }
 

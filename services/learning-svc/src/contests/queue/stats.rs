@@ -14,6 +14,8 @@ pub struct QueueStats {
     pub days: Vec<QueueCount>,
     /// How much waits of each kind, and since when the oldest was proposed.
     pub waiting: Vec<(Kind, u64, Timestamp)>,
+    /// The kinds of which nothing is learned now.
+    pub frozen: Vec<Kind>,
 }
 
 impl ReviewQueue {
@@ -25,6 +27,7 @@ impl ReviewQueue {
         Ok(QueueStats {
             days: self.store.queue_days(namespace, first).await?,
             waiting,
+            frozen: self.store.frozen(namespace).await?,
         })
     }
 }

@@ -78,6 +78,7 @@ pub(super) async fn list_resources(
         resources,
         next_page_token,
         revision: state.revision(),
+        user_scoped_count: i64::try_from(read::user_scoped_count(&state, &query)).unwrap_or(i64::MAX),
     })
 }
 

@@ -256,6 +256,20 @@ impl PolicyStore for MemoryStore {
     async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
         self.call("policy", |state| Ok(state.tables.policy(key))).await
     }
+
+    async fn frozen(&self, namespace: &Namespace) -> Result<Vec<Kind>> {
+        self.call("frozen", |state| {
+            let frozen = Kind::ALL.into_iter().filter(|kind| {
+                let key = PolicyKey {
+                    namespace: namespace.clone(),
+                    kind: *kind,
+                };
+                state.tables.policy(&key).policy.frozen
+            });
+            Ok(frozen.collect())
+        })
+        .await
+    }
 }
 
 /// This store is asked for no standings.

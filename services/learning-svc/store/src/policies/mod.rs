@@ -75,4 +75,7 @@ pub trait PolicyRepository: Send {
 pub trait PolicyStore: Send + Sync {
     /// The policy in force.
     async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy>;
+
+    /// The kinds of a namespace that their policies freeze.
+    async fn frozen(&self, namespace: &Namespace) -> Result<Vec<Kind>>;
 }

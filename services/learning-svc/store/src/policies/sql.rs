@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::Policy;
+use emend_core::{Kind, Namespace, Policy};
 use emend_store::StoreError;
 use emend_store::sql::Statement;
 
@@ -125,5 +125,16 @@ impl PolicyStore for SqlStore {
     async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
         let rows = self.rows(policies_in_force(std::slice::from_ref(key))).await?;
         or_default(&rows, key)
+    }
+
+    async fn frozen(&self, namespace: &Namespace) -> Result<Vec<Kind>> {
+        let mut query = Statement::new(POLICY);
+        query
+            .push("frozen = 1 AND namespace = ")
+            .push_bind(namespace.as_str());
+        query.push(POLICY_IN_FORCE).push(" ORDER BY kind");
+        let rows = self.rows::<PolicyRow>(query).await?;
+        let kinds = rows.iter().map(|row| Ok(row.parse()?.0.kind));
+        kinds.collect()
     }
 }

@@ -3476,7 +3476,9 @@ type GetQueueStatsResponse struct {
 	// One for each day and kind on which anything happened, oldest first, then by kind.
 	Days []*QueueDay `protobuf:"bytes,1,rep,name=days,proto3" json:"days,omitempty"`
 	// One for each kind of which anything waits for a person now.
-	Waiting       []*QueueWaiting `protobuf:"bytes,2,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting []*QueueWaiting `protobuf:"bytes,2,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// The kinds that their policies freeze, in the order of their numbers: corrections of them are kept, and nothing is learned.
+	FrozenKinds   []v1.ResourceKind `protobuf:"varint,3,rep,packed,name=frozen_kinds,json=frozenKinds,proto3,enum=emend.common.v1.ResourceKind" json:"frozen_kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3521,6 +3523,13 @@ func (x *GetQueueStatsResponse) GetDays() []*QueueDay {
 func (x *GetQueueStatsResponse) GetWaiting() []*QueueWaiting {
 	if x != nil {
 		return x.Waiting
+	}
+	return nil
+}
+
+func (x *GetQueueStatsResponse) GetFrozenKinds() []v1.ResourceKind {
+	if x != nil {
+		return x.FrozenKinds
 	}
 	return nil
 }
@@ -4427,10 +4436,11 @@ const file_emend_learning_v1_candidate_service_proto_rawDesc = "" +
 	"\x0eQueueKeepAlive\"H\n" +
 	"\x14GetQueueStatsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04days\x18\x02 \x01(\x05R\x04days\"\x83\x01\n" +
+	"\x04days\x18\x02 \x01(\x05R\x04days\"\xc5\x01\n" +
 	"\x15GetQueueStatsResponse\x12/\n" +
 	"\x04days\x18\x01 \x03(\v2\x1b.emend.learning.v1.QueueDayR\x04days\x129\n" +
-	"\awaiting\x18\x02 \x03(\v2\x1f.emend.learning.v1.QueueWaitingR\awaiting\"\xeb\x01\n" +
+	"\awaiting\x18\x02 \x03(\v2\x1f.emend.learning.v1.QueueWaitingR\awaiting\x12@\n" +
+	"\ffrozen_kinds\x18\x03 \x03(\x0e2\x1d.emend.common.v1.ResourceKindR\vfrozenKinds\"\xeb\x01\n" +
 	"\bQueueDay\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x121\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1d.emend.common.v1.ResourceKindR\x04kind\x12%\n" +
@@ -4682,46 +4692,47 @@ var file_emend_learning_v1_candidate_service_proto_depIdxs = []int32{
 	7,  // 68: emend.learning.v1.QueueChange.lease:type_name -> emend.learning.v1.ReviewLease
 	47, // 69: emend.learning.v1.GetQueueStatsResponse.days:type_name -> emend.learning.v1.QueueDay
 	48, // 70: emend.learning.v1.GetQueueStatsResponse.waiting:type_name -> emend.learning.v1.QueueWaiting
-	60, // 71: emend.learning.v1.QueueDay.kind:type_name -> emend.common.v1.ResourceKind
-	60, // 72: emend.learning.v1.QueueWaiting.kind:type_name -> emend.common.v1.ResourceKind
-	59, // 73: emend.learning.v1.QueueWaiting.oldest_created_at:type_name -> google.protobuf.Timestamp
-	51, // 74: emend.learning.v1.PreviewCandidateRequest.queries:type_name -> emend.learning.v1.PreviewQuery
-	52, // 75: emend.learning.v1.PreviewCandidateResponse.changes:type_name -> emend.learning.v1.PreviewedChanges
-	53, // 76: emend.learning.v1.PreviewedChanges.answers:type_name -> emend.learning.v1.PreviewedAnswer
-	63, // 77: emend.learning.v1.PreviewedChanges.near_status:type_name -> emend.learning.v1.NearStatus
-	12, // 78: emend.learning.v1.CandidateService.ListCandidates:input_type -> emend.learning.v1.ListCandidatesRequest
-	15, // 79: emend.learning.v1.CandidateService.GetCandidate:input_type -> emend.learning.v1.GetCandidateRequest
-	20, // 80: emend.learning.v1.CandidateService.ApproveCandidate:input_type -> emend.learning.v1.ApproveCandidateRequest
-	22, // 81: emend.learning.v1.CandidateService.RejectCandidate:input_type -> emend.learning.v1.RejectCandidateRequest
-	24, // 82: emend.learning.v1.CandidateService.BatchApproveCandidates:input_type -> emend.learning.v1.BatchApproveCandidatesRequest
-	26, // 83: emend.learning.v1.CandidateService.BatchRejectCandidates:input_type -> emend.learning.v1.BatchRejectCandidatesRequest
-	29, // 84: emend.learning.v1.CandidateService.UndoDecision:input_type -> emend.learning.v1.UndoDecisionRequest
-	31, // 85: emend.learning.v1.CandidateService.AcquireReviewLease:input_type -> emend.learning.v1.AcquireReviewLeaseRequest
-	33, // 86: emend.learning.v1.CandidateService.ReleaseReviewLease:input_type -> emend.learning.v1.ReleaseReviewLeaseRequest
-	35, // 87: emend.learning.v1.CandidateService.AskSecondOpinion:input_type -> emend.learning.v1.AskSecondOpinionRequest
-	37, // 88: emend.learning.v1.CandidateService.CommentOnCandidate:input_type -> emend.learning.v1.CommentOnCandidateRequest
-	39, // 89: emend.learning.v1.CandidateService.WatchQueue:input_type -> emend.learning.v1.WatchQueueRequest
-	45, // 90: emend.learning.v1.CandidateService.GetQueueStats:input_type -> emend.learning.v1.GetQueueStatsRequest
-	49, // 91: emend.learning.v1.CandidateService.PreviewCandidate:input_type -> emend.learning.v1.PreviewCandidateRequest
-	14, // 92: emend.learning.v1.CandidateService.ListCandidates:output_type -> emend.learning.v1.ListCandidatesResponse
-	16, // 93: emend.learning.v1.CandidateService.GetCandidate:output_type -> emend.learning.v1.GetCandidateResponse
-	21, // 94: emend.learning.v1.CandidateService.ApproveCandidate:output_type -> emend.learning.v1.ApproveCandidateResponse
-	23, // 95: emend.learning.v1.CandidateService.RejectCandidate:output_type -> emend.learning.v1.RejectCandidateResponse
-	25, // 96: emend.learning.v1.CandidateService.BatchApproveCandidates:output_type -> emend.learning.v1.BatchApproveCandidatesResponse
-	27, // 97: emend.learning.v1.CandidateService.BatchRejectCandidates:output_type -> emend.learning.v1.BatchRejectCandidatesResponse
-	30, // 98: emend.learning.v1.CandidateService.UndoDecision:output_type -> emend.learning.v1.UndoDecisionResponse
-	32, // 99: emend.learning.v1.CandidateService.AcquireReviewLease:output_type -> emend.learning.v1.AcquireReviewLeaseResponse
-	34, // 100: emend.learning.v1.CandidateService.ReleaseReviewLease:output_type -> emend.learning.v1.ReleaseReviewLeaseResponse
-	36, // 101: emend.learning.v1.CandidateService.AskSecondOpinion:output_type -> emend.learning.v1.AskSecondOpinionResponse
-	38, // 102: emend.learning.v1.CandidateService.CommentOnCandidate:output_type -> emend.learning.v1.CommentOnCandidateResponse
-	40, // 103: emend.learning.v1.CandidateService.WatchQueue:output_type -> emend.learning.v1.WatchQueueResponse
-	46, // 104: emend.learning.v1.CandidateService.GetQueueStats:output_type -> emend.learning.v1.GetQueueStatsResponse
-	50, // 105: emend.learning.v1.CandidateService.PreviewCandidate:output_type -> emend.learning.v1.PreviewCandidateResponse
-	92, // [92:106] is the sub-list for method output_type
-	78, // [78:92] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	60, // 71: emend.learning.v1.GetQueueStatsResponse.frozen_kinds:type_name -> emend.common.v1.ResourceKind
+	60, // 72: emend.learning.v1.QueueDay.kind:type_name -> emend.common.v1.ResourceKind
+	60, // 73: emend.learning.v1.QueueWaiting.kind:type_name -> emend.common.v1.ResourceKind
+	59, // 74: emend.learning.v1.QueueWaiting.oldest_created_at:type_name -> google.protobuf.Timestamp
+	51, // 75: emend.learning.v1.PreviewCandidateRequest.queries:type_name -> emend.learning.v1.PreviewQuery
+	52, // 76: emend.learning.v1.PreviewCandidateResponse.changes:type_name -> emend.learning.v1.PreviewedChanges
+	53, // 77: emend.learning.v1.PreviewedChanges.answers:type_name -> emend.learning.v1.PreviewedAnswer
+	63, // 78: emend.learning.v1.PreviewedChanges.near_status:type_name -> emend.learning.v1.NearStatus
+	12, // 79: emend.learning.v1.CandidateService.ListCandidates:input_type -> emend.learning.v1.ListCandidatesRequest
+	15, // 80: emend.learning.v1.CandidateService.GetCandidate:input_type -> emend.learning.v1.GetCandidateRequest
+	20, // 81: emend.learning.v1.CandidateService.ApproveCandidate:input_type -> emend.learning.v1.ApproveCandidateRequest
+	22, // 82: emend.learning.v1.CandidateService.RejectCandidate:input_type -> emend.learning.v1.RejectCandidateRequest
+	24, // 83: emend.learning.v1.CandidateService.BatchApproveCandidates:input_type -> emend.learning.v1.BatchApproveCandidatesRequest
+	26, // 84: emend.learning.v1.CandidateService.BatchRejectCandidates:input_type -> emend.learning.v1.BatchRejectCandidatesRequest
+	29, // 85: emend.learning.v1.CandidateService.UndoDecision:input_type -> emend.learning.v1.UndoDecisionRequest
+	31, // 86: emend.learning.v1.CandidateService.AcquireReviewLease:input_type -> emend.learning.v1.AcquireReviewLeaseRequest
+	33, // 87: emend.learning.v1.CandidateService.ReleaseReviewLease:input_type -> emend.learning.v1.ReleaseReviewLeaseRequest
+	35, // 88: emend.learning.v1.CandidateService.AskSecondOpinion:input_type -> emend.learning.v1.AskSecondOpinionRequest
+	37, // 89: emend.learning.v1.CandidateService.CommentOnCandidate:input_type -> emend.learning.v1.CommentOnCandidateRequest
+	39, // 90: emend.learning.v1.CandidateService.WatchQueue:input_type -> emend.learning.v1.WatchQueueRequest
+	45, // 91: emend.learning.v1.CandidateService.GetQueueStats:input_type -> emend.learning.v1.GetQueueStatsRequest
+	49, // 92: emend.learning.v1.CandidateService.PreviewCandidate:input_type -> emend.learning.v1.PreviewCandidateRequest
+	14, // 93: emend.learning.v1.CandidateService.ListCandidates:output_type -> emend.learning.v1.ListCandidatesResponse
+	16, // 94: emend.learning.v1.CandidateService.GetCandidate:output_type -> emend.learning.v1.GetCandidateResponse
+	21, // 95: emend.learning.v1.CandidateService.ApproveCandidate:output_type -> emend.learning.v1.ApproveCandidateResponse
+	23, // 96: emend.learning.v1.CandidateService.RejectCandidate:output_type -> emend.learning.v1.RejectCandidateResponse
+	25, // 97: emend.learning.v1.CandidateService.BatchApproveCandidates:output_type -> emend.learning.v1.BatchApproveCandidatesResponse
+	27, // 98: emend.learning.v1.CandidateService.BatchRejectCandidates:output_type -> emend.learning.v1.BatchRejectCandidatesResponse
+	30, // 99: emend.learning.v1.CandidateService.UndoDecision:output_type -> emend.learning.v1.UndoDecisionResponse
+	32, // 100: emend.learning.v1.CandidateService.AcquireReviewLease:output_type -> emend.learning.v1.AcquireReviewLeaseResponse
+	34, // 101: emend.learning.v1.CandidateService.ReleaseReviewLease:output_type -> emend.learning.v1.ReleaseReviewLeaseResponse
+	36, // 102: emend.learning.v1.CandidateService.AskSecondOpinion:output_type -> emend.learning.v1.AskSecondOpinionResponse
+	38, // 103: emend.learning.v1.CandidateService.CommentOnCandidate:output_type -> emend.learning.v1.CommentOnCandidateResponse
+	40, // 104: emend.learning.v1.CandidateService.WatchQueue:output_type -> emend.learning.v1.WatchQueueResponse
+	46, // 105: emend.learning.v1.CandidateService.GetQueueStats:output_type -> emend.learning.v1.GetQueueStatsResponse
+	50, // 106: emend.learning.v1.CandidateService.PreviewCandidate:output_type -> emend.learning.v1.PreviewCandidateResponse
+	93, // [93:107] is the sub-list for method output_type
+	79, // [79:93] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_emend_learning_v1_candidate_service_proto_init() }

@@ -459,9 +459,11 @@ type ListResourcesResponse struct {
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The revision of the state that answered.
-	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How many resources of these kinds are one user's own, of all users together and whatever their keys.
+	UserScopedCount int64 `protobuf:"varint,4,opt,name=user_scoped_count,json=userScopedCount,proto3" json:"user_scoped_count,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ListResourcesResponse) Reset() {
@@ -511,6 +513,13 @@ func (x *ListResourcesResponse) GetNextPageToken() string {
 func (x *ListResourcesResponse) GetRevision() int64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *ListResourcesResponse) GetUserScopedCount() int64 {
+	if x != nil {
+		return x.UserScopedCount
 	}
 	return 0
 }
@@ -2378,11 +2387,12 @@ const file_emend_learning_v1_resource_service_proto_rawDesc = "" +
 	"\fmin_revision\x18\x05 \x01(\x03R\vminRevision\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"\x94\x01\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xc0\x01\n" +
 	"\x15ListResourcesResponse\x127\n" +
 	"\tresources\x18\x01 \x03(\v2\x19.emend.common.v1.ResourceR\tresources\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\"\xc8\x01\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x12*\n" +
+	"\x11user_scoped_count\x18\x04 \x01(\x03R\x0fuserScopedCount\"\xc8\x01\n" +
 	"\x12PutResourceRequest\x12.\n" +
 	"\x03key\x18\x01 \x01(\v2\x1c.emend.common.v1.ResourceKeyR\x03key\x124\n" +
 	"\x05value\x18\x02 \x01(\v2\x1e.emend.common.v1.ResourceValueR\x05value\x12\x12\n" +

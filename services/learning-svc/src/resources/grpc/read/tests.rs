@@ -265,6 +265,35 @@ async fn lists_are_ordered_by_kind_key_and_qualifier_across_pages() {
 }
 
 #[tokio::test]
+async fn a_list_counts_what_is_users_own_by_kind_and_names_nobody() {
+    let stream = stream(&[
+        verb("car", "b"),
+        verb("car", "own").of_user("jane"),
+        verb("van", "own").of_user("joe"),
+        learned("cards", Learned::Entity("e".into())).of_user("joe"),
+        verb("elsewhere", "own").of_kind("b", 1).of_user("jane"),
+    ])
+    .await;
+    let count = async |kinds: &[Kind], prefix: &str| {
+        let request = pb::ListResourcesRequest {
+            namespace: "a".into(),
+            kinds: kinds.iter().map(|kind| kind.number()).collect(),
+            key_prefix: prefix.into(),
+            ..Default::default()
+        };
+        list_resources(&stream, request, None)
+            .await
+            .unwrap()
+            .user_scoped_count
+    };
+    assert_eq!(count(&[], "").await, 3);
+    assert_eq!(count(&[Kind::InvocationPhrase], "").await, 2);
+    // Whether somebody has a key of one's own, no prefix tells.
+    assert_eq!(count(&[], "c").await, 3);
+    assert_eq!(count(&[Kind::Prohibition], "").await, 0);
+}
+
+#[tokio::test]
 async fn a_page_token_of_another_list_is_refused() {
     let stream = stream(&[verb("a", "x"), verb("b", "x")]).await;
     let first = pb::ListResourcesRequest {
