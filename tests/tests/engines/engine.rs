@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     OpenSearch,
     /// Solr, with two cores.
     Solr,
+    /// Solr with `ZooKeeper`, with a collection whose two shards are on one node.
+    SolrCloud,
 }
 
 impl Kind {
@@ -42,7 +44,15 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenSearch => "opensearch",
-            Self::Solr => "solr",
+            Self::Solr | Self::SolrCloud => "solr",
+        }
+    }
+
+    /// The program of ours that runs it.
+    fn program(self) -> &'static str {
+        match self {
+            Self::OpenSearch | Self::Solr => "Engine.java",
+            Self::SolrCloud => "Cloud.java",
         }
     }
 }
@@ -67,6 +77,11 @@ impl Engine {
             return None;
         };
         let home = tempfile::tempdir().expect("a directory");
+        if kind == Kind::SolrCloud {
+            let conf = home.path().join("conf");
+            std::fs::create_dir(&conf).expect("a directory is made");
+            copy(&ours(kind).join("home").join(INDEX).join("conf"), &conf);
+        }
         if kind == Kind::Solr {
             copy(&ours(kind).join("home"), home.path());
             let (first, other) = (home.path().join(INDEX), home.path().join(BULK));
@@ -149,7 +164,7 @@ impl Engine {
                     let path = format!("/{index}/_doc/{id}?refresh=true");
                     self.ask("PUT", &path, &json!({FIELD: title})).await
                 }
-                Kind::Solr => {
+                Kind::Solr | Kind::SolrCloud => {
                     let document = json!([{"id": id.to_string(), FIELD: title}]);
                     let path = format!("/solr/{index}/update?commit=true");
                     self.ask("POST", &path, &document).await
@@ -173,7 +188,7 @@ impl Engine {
                     .await?;
                 (found, ("/hits/hits", "_id"))
             }
-            Kind::Solr => {
+            Kind::Solr | Kind::SolrCloud => {
                 let found = self
                     .ask("POST", &format!("/solr/{index}/select"), &json!({"query": query}))
                     .await;
@@ -194,7 +209,7 @@ impl Engine {
     pub(crate) fn written(&self, text: &str) -> Value {
         match self.kind {
             Kind::OpenSearch => json!({"match": {FIELD: {"query": text, "operator": "and"}}}),
-            Kind::Solr => json!(format!("{{!edismax qf={FIELD} q.op=AND}}{text}")),
+            Kind::Solr | Kind::SolrCloud => json!(format!("{{!edismax qf={FIELD} q.op=AND}}{text}")),
         }
     }
 
@@ -213,16 +228,14 @@ impl Engine {
                     .await
                     .expect("opened");
             }
-            Kind::Solr => {
+            Kind::Solr | Kind::SolrCloud => {
                 let path = "/solr/products/schema/analysis/synonyms/own";
                 self.ask("PUT", path, &json!(terms)).await.expect("put");
-                self.ask(
-                    "GET",
-                    "/solr/admin/cores?action=RELOAD&core=products",
-                    &Value::Null,
-                )
-                .await
-                .expect("reloaded");
+                let reload = match self.kind {
+                    Kind::SolrCloud => "/solr/admin/collections?action=RELOAD&name=products",
+                    _ => "/solr/admin/cores?action=RELOAD&core=products",
+                };
+                self.ask("GET", reload, &Value::Null).await.expect("reloaded");
             }
         }
     }
@@ -260,7 +273,7 @@ async fn launch(kind: Kind, libraries: &Path, home: &Path) -> (Child, ChildStdin
     let mut process = Command::new("java")
         .args(["-Xmx512m", "-cp"])
         .arg(libraries.join(kind.name()).join("*"))
-        .arg(ours(kind).join("Engine.java"))
+        .arg(ours(kind).join(kind.program()))
         .arg(home)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

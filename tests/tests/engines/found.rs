@@ -18,6 +18,7 @@ use sqlx::Connection as _;
 use crate::{
     edge,
     engine::{Engine, FIELD, Kind},
+    table::Meanwhile,
 };
 
 /// What is indexed; ids are places.
@@ -120,12 +121,19 @@ async fn what_is_corrected_is_found(kind: Kind) {
     };
     until_ready(&edge).await;
     assert_eq!(searched().await, [""; 0], "before anybody corrected it");
-    three_corrections(&system, "notebook").await;
-    eventually("the correction counts", async || {
-        let found = searched().await;
-        holds(found == ["0"], || format!("{found:?}"))
-    })
-    .await;
+    let meanwhile = Meanwhile::default();
+    let corrected = async {
+        three_corrections(&system, "notebook").await;
+        eventually("the correction counts", async || {
+            let found = searched().await;
+            holds(found == ["0"], || format!("{found:?}"))
+        })
+        .await;
+        meanwhile.end();
+    };
+    tokio::join!(corrected, meanwhile.search(&engine, Some(&edge)));
+    let (count, failed) = meanwhile.counts();
+    assert!(count > 0 && failed == 0, "{failed} of {count} searches failed");
     for hostile in HOSTILE {
         let (query, _) = expanded(&edge, kind.name(), &format!("{hostile} notebook")).await;
         let found = engine.search(&query).await;

@@ -54,6 +54,9 @@ impl Kept {
         let (kind, road) = (self.engine.kind().name(), self.road.address());
         let place = match self.engine.kind() {
             Kind::Solr => format!("address = \"http://{road}/solr\"\ncore = \"{index}\"\nset = \"own\""),
+            Kind::SolrCloud => {
+                format!("address = \"http://{road}/solr\"\ncollection = \"{index}\"\nset = \"own\"")
+            }
             Kind::OpenSearch => {
                 format!(
                     "address = \"http://{road}\"\nindex = \"{index}\"\nfilter = \"own\"\nwindow = \"always\""
@@ -221,6 +224,41 @@ impl Kept {
         edge.kill().await;
     }
 
+    /// Every shard of a collection has the set, of which terms come and go in many steps.
+    async fn is_on_every_shard(&self) {
+        let (learning, sink) = (self.system.learning(), self.sink());
+        let titles = [TITLES[0]; 6];
+        self.engine.index(&titles).await;
+        let all: Vec<String> = (0..titles.len()).map(|id| id.to_string()).collect();
+        let found = async |term: &str| {
+            let mut found = self.found(term).await;
+            found.sort_unstable();
+            found
+        };
+        let config = self.config("cards", NAMESPACE, INDEX, "");
+        let mut edge = edge::start(&config, self.directory.path(), None).await;
+        let term = |number: usize| format!("{}gadget", ["a", "b", "c", "d", "e", "f"][number]);
+        for number in 0..5 {
+            self.learn(&term(number)).await;
+        }
+        until_applied(&learning, &sink).await;
+        for number in 0..5 {
+            assert_eq!(found(&term(number)).await, all, "{}", term(number));
+        }
+        for number in 0..4 {
+            self.forget(&term(number)).await;
+        }
+        self.learn(&term(5)).await;
+        until_applied(&learning, &sink).await;
+        for number in 0..4 {
+            assert_eq!(found(&term(number)).await, [""; 0], "{}", term(number));
+        }
+        for number in 4..6 {
+            assert_eq!(found(&term(number)).await, all, "{}", term(number));
+        }
+        edge.kill().await;
+    }
+
     /// A large set is written from nothing; then one of it is removed, and one changed.
     async fn is_large(&self) {
         let learning = self.system.learning();
@@ -319,5 +357,14 @@ async fn opensearch_answers_what_was_learned_whatever_ends_in_between() {
     kept.is_put_right().await;
     kept.reads_a_file().await;
     kept.is_large().await;
+    kept.system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn solrcloud_answers_what_was_learned_on_every_shard() {
+    let Some(kept) = Kept::start(Kind::SolrCloud).await else {
+        return;
+    };
+    kept.is_on_every_shard().await;
     kept.system.stop().await;
 }

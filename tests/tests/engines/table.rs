@@ -35,15 +35,26 @@ struct Row {
 
 /// Searches that run meanwhile.
 #[derive(Default)]
-struct Meanwhile {
+pub(crate) struct Meanwhile {
     searches: AtomicUsize,
     failed: AtomicUsize,
     is_over: AtomicBool,
 }
 
 impl Meanwhile {
+    /// Ends them.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// How many there were, and how many of them failed.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let [searches, failed] = [&self.searches, &self.failed].map(|count| count.load(Ordering::Relaxed));
+        (searches, failed)
+    }
+
     /// Searches for what is always there, as the way that is measured does, until that is over.
-    async fn search(&self, engine: &Engine, edge: Option<&Edge>) {
+    pub(crate) async fn search(&self, engine: &Engine, edge: Option<&Edge>) {
         while !self.is_over.load(Ordering::Relaxed) {
             let query = match edge {
                 Some(edge) => expanded(edge, engine.kind().name(), "cheap laptop").await.0,
@@ -58,11 +69,12 @@ impl Meanwhile {
     }
 
     fn row(&self, way: String, times: Vec<Duration>) -> Row {
+        let (searches, failed) = self.counts();
         Row {
             way,
             times,
-            searches: self.searches.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
+            searches,
+            failed,
         }
     }
 }
@@ -88,7 +100,7 @@ async fn by_expansion(engine: &Engine, system: &System, edge: &Edge) -> Row {
             }
             times.push(acknowledged.elapsed());
         }
-        meanwhile.is_over.store(true, Ordering::Relaxed);
+        meanwhile.end();
         times
     };
     let (times, ()) = tokio::join!(measured, meanwhile.search(engine, Some(edge)));
@@ -107,13 +119,13 @@ async fn by_its_own_way(engine: &Engine) -> Row {
             while engine.search(&query).await != Ok(vec!["0".to_owned()]) {}
             times.push(begun.elapsed());
         }
-        meanwhile.is_over.store(true, Ordering::Relaxed);
+        meanwhile.end();
         times
     };
     let (times, ()) = tokio::join!(measured, meanwhile.search(engine, None));
     let way = match engine.kind() {
         Kind::OpenSearch => "close, settings, open",
-        Kind::Solr => "managed synonyms, RELOAD",
+        Kind::Solr | Kind::SolrCloud => "managed synonyms, RELOAD",
     };
     meanwhile.row(format!("{}, {way}", engine.kind().name()), times)
 }

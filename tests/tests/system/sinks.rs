@@ -18,6 +18,7 @@ use emend_base::{
 use emend_edge::sinks::FAIL_POINTS;
 use emend_tests::harness::{
     Database, Gateway, NAMESPACE, System,
+    console::Console,
     edge::{self, applied, node, until_applied},
     process::Process,
     says::{
@@ -79,6 +80,16 @@ fn files(directory: &Path) -> String {
     sinks
 }
 
+/// The row of a node on the page Fleet.
+async fn row_of(console: &Console, id: &str) -> String {
+    let page = console.visitor().open("fleet").await;
+    assert_eq!(page.status, 200, "{page:?}");
+    let mut rows = page.body.split("<tr>");
+    let row = rows.find(|row| row.contains(&format!("class=\"strong\">{id} ")));
+    row.unwrap_or_else(|| panic!("no {id} in {}", page.body))
+        .to_owned()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_say_what_is_learned_through_kills_and_changes_by_hand() {
     let system = System::sqlite().await;
@@ -138,6 +149,20 @@ async fn files_say_what_is_learned_through_kills_and_changes_by_hand() {
     let hosts = until_applied(&learning, "file:hosts").await;
     assert_eq!(lines("hosts"), ["0.0.0.0 bad.example.org"]);
     assert_eq!(hosts.rejected[0].key, Some(domain_key("*.worse.example.org")));
+    let console = Console::beside(&system).await;
+    let head = learning.head().await;
+    let row = row_of(&console, "file:synonyms.txt").await;
+    for cell in [
+        ">connected</span>".to_owned(),
+        format!("<td class=\"num\">{head}</td><td class=\"num\">0</td><td>0</td>"),
+    ] {
+        assert!(row.contains(&cell), "{cell} in {row}");
+    }
+    let row = row_of(&console, "file:hosts").await;
+    let words = hosts.rejected[0].error.replace('\'', "&#39;");
+    for said in [">*.worse.example.org</a>", &*words] {
+        assert!(row.contains(said), "{said} in {row}");
+    }
 
     fs::write(at("synonyms.txt"), format!("{rules}by hand => by hand, mine\n")).unwrap();
     fs::write(at("prompts/SUMMARIZE_DAILY.md"), "by hand").unwrap();
@@ -166,6 +191,9 @@ async fn files_say_what_is_learned_through_kills_and_changes_by_hand() {
     })
     .await;
     assert_eq!(read(&at("domains.txt")), "mine.example.org\n");
+    let row = row_of(&console, "file:domains.txt").await;
+    assert!(row.contains("what it writes is refused"), "{row}");
+    console.stop().await;
     edge.kill().await;
     system.stop().await;
 }

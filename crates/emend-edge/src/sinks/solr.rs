@@ -3,11 +3,17 @@
 //! Solr adds to a managed set and takes single terms out of it, but replaces none. So a set that is being written says so:
 //! first its stamp goes, then what is learned is added, then what is no longer learned goes, and the new stamp comes last. So where
 //! Solr refuses a step, the set has rather too much than too little. What is written is answered by only after the reload.
+//!
+//! In `SolrCloud` every core of a collection has its own copy of the set until the collection is reloaded, and whatever it is told it writes over
+//! what another one wrote. So all steps go to one core of the node that is named.
 
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use emend_base::http_client::{Client, ErrorKind};
 use http::Method;
@@ -43,6 +49,21 @@ struct Mappings {
     map: Entries,
 }
 
+#[derive(Deserialize)]
+struct Cores {
+    status: BTreeMap<String, Core>,
+}
+
+#[derive(Deserialize)]
+struct Core {
+    cloud: Option<Cloud>,
+}
+
+#[derive(Deserialize)]
+struct Cloud {
+    collection: String,
+}
+
 impl Solr {
     pub(super) fn new(config: SolrConfig) -> Self {
         Self { config }
@@ -58,17 +79,38 @@ impl Solr {
         core.as_deref().or(collection.as_deref()).unwrap_or_default()
     }
 
-    /// The path of the managed set.
-    fn path(&self) -> String {
-        format!(
+    /// The path of the managed set: of a collection, in the first of its cores on this node.
+    async fn path(&self, client: &Client<'static>) -> Result<String, SinkError> {
+        let core = match &self.config.collection {
+            None => self.name().to_owned(),
+            Some(collection) => self.core_of(client, collection).await?,
+        };
+        Ok(format!(
             "/{}/schema/analysis/synonyms/{}",
-            part(self.name()),
+            part(&core),
             part(&self.config.set)
-        )
+        ))
     }
 
-    async fn held(&self, client: &Client<'static>) -> Result<Entries, SinkError> {
-        let held = client.get::<Held>(&self.path()).await.map_err(|error| {
+    async fn core_of(&self, client: &Client<'static>, collection: &str) -> Result<String, SinkError> {
+        let cores: Cores = client
+            .get("/admin/cores?action=STATUS&indexInfo=false&wt=json")
+            .await?;
+        let mut of_collection = cores.status.into_iter().filter(|(_, core)| {
+            let cloud = core.cloud.as_ref();
+            cloud.is_some_and(|cloud| cloud.collection == collection)
+        });
+        let found = of_collection.next().map(|(name, _)| name);
+        found.ok_or_else(|| {
+            SinkError::refused(format!(
+                "the node of Solr at the address has no replica of the collection {collection:?}: name the address of one that has, not \
+                 that of a load balancer, and the collection itself, not an alias"
+            ))
+        })
+    }
+
+    async fn held(&self, client: &Client<'static>, path: &str) -> Result<Entries, SinkError> {
+        let held = client.get::<Held>(path).await.map_err(|error| {
             if error.kind == ErrorKind::NotFound {
                 return SinkError::refused(format!(
                     "Solr has no managed synonyms {:?} in {:?}: the schema must have a filter managedSynonymGraph with \
@@ -83,22 +125,7 @@ impl Solr {
         Ok(held.mappings.map)
     }
 
-    async fn add(&self, client: &Client<'static>, entries: &Entries) -> Result<(), SinkError> {
-        let _: Value = client
-            .send(Method::PUT, &self.path(), Some(&json!(entries)))
-            .await?;
-        Ok(())
-    }
-
-    /// Takes a term out; it may be gone already.
-    async fn remove(&self, client: &Client<'static>, term: &str) -> Result<(), SinkError> {
-        let path = format!("{}/{}", self.path(), part(term));
-        match client.send::<Value>(Method::DELETE, &path, None).await {
-            Err(error) if error.kind != ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
+    /// Reloads the core or the collection.
     async fn reload(&self, client: &Client<'static>) -> Result<(), SinkError> {
         let name = part(self.name());
         let path = if self.config.core.is_some() {
@@ -109,6 +136,31 @@ impl Solr {
         let _: Value = client.get(&path).await?;
         fail_points::LOADED.pass();
         Ok(())
+    }
+}
+
+/// A managed set that is being written.
+struct Set<'a> {
+    client: &'a Client<'static>,
+    path: String,
+}
+
+impl Set<'_> {
+    async fn add(&self, entries: &Entries) -> Result<(), SinkError> {
+        let _: Value = self
+            .client
+            .send(Method::PUT, &self.path, Some(&json!(entries)))
+            .await?;
+        Ok(())
+    }
+
+    /// Takes a term out; it may be gone already.
+    async fn remove(&self, term: &str) -> Result<(), SinkError> {
+        let path = format!("{}/{}", self.path, part(term));
+        match self.client.send::<Value>(Method::DELETE, &path, None).await {
+            Err(error) if error.kind != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -126,7 +178,9 @@ impl Target for Solr {
     }
 
     async fn read(&mut self, _wanted: &Wanted) -> Result<Seen, SinkError> {
-        Ok(synonyms::seen(&self.held(&self.client()?).await?))
+        let client = self.client()?;
+        let path = self.path(&client).await?;
+        Ok(synonyms::seen(&self.held(&client, &path).await?))
     }
 
     fn wait(&self, _now: Timestamp) -> Option<Duration> {
@@ -136,14 +190,18 @@ impl Target for Solr {
     async fn write(&mut self, wanted: &Wanted) -> Result<(), SinkError> {
         let client = self.client()?;
         let mut due = wanted.synonyms().clone();
-        let held = self.held(&client).await?;
+        let path = self.path(&client).await?;
+        let held = self.held(&client, &path).await?;
+        let set = Set {
+            client: &client,
+            path,
+        };
         if !held.contains_key(WRITING) {
             let writing = BTreeSet::from([WRITING.to_owned()]);
-            self.add(&client, &Entries::from([(WRITING.to_owned(), writing)]))
-                .await?;
+            set.add(&Entries::from([(WRITING.to_owned(), writing)])).await?;
         }
         fail_points::BEGUN.pass();
-        self.remove(&client, PROBE).await?;
+        set.remove(PROBE).await?;
         // What a term no longer stands for goes only with the term, which then comes again.
         let (stale, rest): (Entries, Entries) = held
             .into_iter()
@@ -152,16 +210,15 @@ impl Target for Solr {
         let mut missing = due.clone();
         missing.retain(|term, all| !stale.contains_key(term) && rest.get(term) != Some(all));
         if !missing.is_empty() {
-            self.add(&client, &missing).await?;
+            set.add(&missing).await?;
         }
         for term in stale.keys() {
-            self.remove(&client, term).await?;
+            set.remove(term).await?;
         }
         fail_points::REMOVED.pass();
         due.retain(|term, _| stale.contains_key(term));
-        self.add(&client, &synonyms::with_probe(&due, &wanted.stamp()))
-            .await?;
-        self.remove(&client, WRITING).await?;
+        set.add(&synonyms::with_probe(&due, &wanted.stamp())).await?;
+        set.remove(WRITING).await?;
         fail_points::WRITTEN.pass();
         self.reload(&client).await
     }

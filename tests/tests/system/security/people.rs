@@ -291,6 +291,7 @@ on_both_databases! {
                 (refusal.code, refusal.reason.as_deref()),
                 (Code::PermissionDenied, Some("NOT_FOR_USERS"))
             );
+            assert!(refusal.message.ends_with("its grant needs act_for_users"), "{}", refusal.message);
         }
         assert_eq!(item_refusal(approved[1].status.as_ref()), None, "everybody's");
         let unknown = candidates.reject_candidate(with_token(reject(jane.feedback_id.clone()), Some(&console)));

@@ -124,3 +124,22 @@ async fn a_set_has_rather_too_much_than_too_little_wherever_solr_refuses_a_step(
     let fake = engine.lock().unwrap();
     assert_eq!(fake.loaded, fake.set);
 }
+
+#[tokio::test]
+async fn a_node_of_a_cloud_without_the_collection_is_named_as_such() {
+    let other = json!({"status": {"c": {}, "d_shard1_replica_n1": {"cloud": {"collection": "d"}}}});
+    let server = Server::answering(move |_| Reply::Json(other.clone())).await;
+    let settings = format!(
+        "kind = \"solr\"\naddress = \"{}\"\ncollection = \"c\"\nset = \"own\"\nfield = \"t\"",
+        server.url
+    );
+    let TargetConfig::Solr(config) = sink(&settings).1 else {
+        panic!("{settings}");
+    };
+    let refused = Solr::new(config).read(&wanted(&[], 1)).await.unwrap_err();
+    assert!(
+        refused.words.contains("no replica of the collection \"c\"")
+            && refused.words.contains("load balancer"),
+        "{refused}"
+    );
+}
