@@ -2,8 +2,11 @@
 
 use std::{
     borrow::Cow,
+    env,
+    ffi::OsStr,
     fmt::Write as _,
-    io::{self, Stderr},
+    io::{self, IsTerminal},
+    os::fd::AsFd,
 };
 
 use terminal_size::Width;
@@ -55,13 +58,34 @@ pub fn all_wrapped(text: &str, width: usize) -> String {
 
 /// How wide the terminal is that shows standard error; as wide as any line where none does.
 pub fn width_of_standard_error() -> usize {
-    terminal_size::terminal_size_of::<Stderr>(io::stderr())
-        .map_or(usize::MAX, |(Width(columns), _)| columns.into())
+    width_of_terminal(&io::stderr()).unwrap_or(usize::MAX)
+}
+
+/// How many columns the terminal has that shows what is written: as it says itself, else as `COLUMNS` says. `None` where neither
+/// does, and where it is no terminal.
+pub fn width_of_terminal(shown: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    if !shown.is_terminal() {
+        return None;
+    }
+    let own = terminal_size::terminal_size_of(shown).map(|(Width(columns), _)| columns.into());
+    own.or_else(|| columns(env::var_os("COLUMNS").as_deref()))
+}
+
+fn columns(variable: Option<&OsStr>) -> Option<usize> {
+    variable?.to_str()?.parse().ok().filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_columns_is_more_than_none() {
+        for (variable, expected) in [("60", Some(60)), ("0", None), ("", None), ("wide", None)] {
+            assert_eq!(columns(Some(OsStr::new(variable))), expected, "{variable}");
+        }
+        assert_eq!(columns(None), None);
+    }
 
     #[test]
     fn a_long_line_is_broken_at_spaces_and_what_follows_a_name_stays_below_its_value() {

@@ -194,7 +194,12 @@ impl From<Status> for Failure {
         if let Some(failure) = Unreached::failure(&status) {
             return failure;
         }
-        let mut explained = Explained::from(&status);
+        Explained::from(&status).into()
+    }
+}
+
+impl From<Explained> for Failure {
+    fn from(mut explained: Explained) -> Self {
         if explained.reason.as_deref() == Some("CREDENTIALS_MISSING") {
             explained.message += ": pass --token-file, or --client-cert and --client-key";
         }

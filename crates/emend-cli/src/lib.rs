@@ -31,9 +31,9 @@ use std::{
 use clap::{Arg, Args as _, Parser};
 use emend_base::{
     config::{self, Program},
+    lines::width_of_terminal,
     telemetry::{self, Telemetry},
 };
-use terminal_size::Width;
 
 use crate::{
     commands::Command,
@@ -136,7 +136,12 @@ pub fn main() -> ExitCode {
         Command::Mcp(args) => args.is_served(),
         _ => false,
     };
-    let level = if serves { "info" } else { "warn" };
+    let level = match &cli.command {
+        // It prints itself what the subscriber would log.
+        Command::Watch(_) => "warn,emend_client=error",
+        _ if serves => "info",
+        _ => "warn",
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -156,7 +161,7 @@ pub fn main() -> ExitCode {
     notes.log();
     let mut stdout = io::stdout();
     let read_by_people = stdout.is_terminal();
-    let columns = terminal_size::terminal_size_of(&stdout).map(|(Width(columns), _)| columns);
+    let columns = width_of_terminal(&stdout);
     let output = Output::new(&mut stdout, cli.global.json);
     let output = if read_by_people {
         let output = output.within(columns);
@@ -323,6 +328,17 @@ mod tests {
             let row = row.unwrap_or_else(|| panic!("no {next}: {help}"));
             assert!(row.contains("blocked") && row.contains("why"), "{row}");
         }
+    }
+
+    #[test]
+    fn what_writes_a_value_is_called_set_everywhere() {
+        let mut sets = 0;
+        for_each_command(&mut |path, command| {
+            sets += usize::from(command.get_name() == "set");
+            let mut names = command.get_all_aliases().chain([command.get_name()]);
+            assert!(!names.any(|name| name == "put"), "{path:?}");
+        });
+        assert!(sets > 3, "{sets}");
     }
 
     #[test]

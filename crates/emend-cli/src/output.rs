@@ -52,8 +52,8 @@ impl<'a> Output<'a> {
 
     /// Writes tables as wide as the terminal, if that is known.
     #[must_use]
-    pub fn within(mut self, columns: Option<u16>) -> Self {
-        self.width = columns.map_or(WIDTH, usize::from);
+    pub fn within(mut self, columns: Option<usize>) -> Self {
+        self.width = columns.unwrap_or(WIDTH);
         self
     }
 
@@ -131,10 +131,13 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes a text byte for byte; where people read it, with escapes, and with a line end if it has none.
+    /// Writes a text as it is, where people read it with escapes, and ends its last line if it does not end itself.
     pub fn verbatim(&mut self, text: &str) -> Result {
         if self.width == usize::MAX {
             self.to.write_all(text.as_bytes())?;
+            if !text.ends_with('\n') {
+                self.to.write_all(b"\n")?;
+            }
             self.to.flush()?;
             return Ok(());
         }
@@ -282,16 +285,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_for_a_program_is_written_byte_for_byte_and_shown_to_people_with_escapes() {
-        let print = |people: bool| {
+    fn a_text_for_a_program_is_written_as_it_is_with_its_last_line_ended_and_shown_to_people_with_escapes() {
+        let print = |people: bool, text: &str| {
             let mut written = Vec::new();
             let output = Output::new(&mut written, false);
             let mut output = if people { output } else { output.unshortened() };
-            output.verbatim("a\u{202E}b").unwrap();
+            output.verbatim(text).unwrap();
             String::from_utf8(written).unwrap()
         };
-        assert_eq!(print(false), "a\u{202E}b");
-        assert_eq!(print(true), "a\\u{202E}b\n");
+        for ended in ["", "\n"] {
+            let text = format!("a\u{202E}b\r\n\n c{ended}");
+            assert_eq!(print(false, &text), "a\u{202E}b\r\n\n c\n");
+            assert_eq!(print(true, &text), "a\\u{202E}b\r\n\n c\n");
+        }
     }
 
     #[test]

@@ -443,6 +443,8 @@ mod tests {
             Ok((1_767_225_600, 500_000_000))
         );
         assert_eq!(seconds("1969-12-31T23:59:59.5Z"), Ok((-1, 500_000_000)));
+        // As tables show it.
+        assert_eq!(seconds("2026-01-01T00:00Z"), Ok((1_767_225_600, 0)));
         for wrong in ["", "yesterday", "2026-13-01", "2026-01-01T09:00"] {
             assert!(instant(wrong).unwrap_err().contains("2026-01-31"), "{wrong}");
         }

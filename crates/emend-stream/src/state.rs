@@ -379,6 +379,12 @@ impl ReplicaState {
             .collect()
     }
 
+    /// How many resources of a kind a namespace has: those that are users' own, of all users, or those that are everybody's.
+    pub fn count(&self, namespace: &str, kind: i32, user_scoped: bool) -> usize {
+        let group = self.groups.get(&group_id(namespace, kind, user_scoped));
+        group.map_or(0, |group| group.live.len())
+    }
+
     /// One kind's resources from the position (key, qualifier) on, in key order: the global ones if `user_id` is empty,
     /// else that user's own. `included`: whether a resource at that very position counts.
     pub fn of_kind<'a>(

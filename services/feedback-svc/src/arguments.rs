@@ -430,6 +430,34 @@ mod tests {
     }
 
     #[test]
+    fn each_option_for_raters_reaches_the_configuration() {
+        let said = [
+            "--rating-http=127.0.0.1:7403=cards/web",
+            "--rating-origins=https://search.example",
+            "--rating-trusted-proxies=10.0.0.0/8",
+            "--rating-key-file=key",
+            "--rating-max-connections=9",
+            "--rating-patience=1s",
+            "--rating-max-size=2KiB",
+        ];
+        let command = Arguments::command();
+        let known = command.get_arguments().filter_map(clap::Arg::get_long);
+        for option in known.filter(|option| option.starts_with("rating-")) {
+            let written = format!("--{option}=");
+            assert!(said.iter().any(|said| said.starts_with(&written)), "{option}");
+        }
+        let arguments = Arguments::parse_from(["feedback-svc"].iter().chain(&said));
+        let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
+        let ratings = config.rating_http;
+        assert_eq!(ratings.bindings, ["127.0.0.1:7403=cards/web".parse().unwrap()]);
+        assert_eq!(ratings.origins, ["https://search.example"]);
+        assert_eq!(ratings.trusted_proxies, ["10.0.0.0/8".parse().unwrap()]);
+        assert_eq!(ratings.key.0, Some("key".into()));
+        assert_eq!((ratings.bounds.connections, ratings.max_body), (9, 2 << 10));
+        assert_eq!(ratings.bounds.patience.as_secs(), 1);
+    }
+
+    #[test]
     fn each_option_reaches_the_configuration() {
         let arguments = Arguments::parse_from([
             "feedback-svc",
@@ -452,9 +480,6 @@ mod tests {
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
             "--response-patience=4s",
-            "--rating-max-connections=9",
-            "--rating-patience=1s",
-            "--rating-max-size=2KiB",
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.bounds.calls), (9, 11));
@@ -464,9 +489,6 @@ mod tests {
             (2 << 20, 5)
         );
         assert_eq!(config.database_patience.as_secs(), 8);
-        let ratings = &config.rating_http;
-        assert_eq!((ratings.bounds.connections, ratings.max_body), (9, 2 << 10));
-        assert_eq!(ratings.bounds.patience.as_secs(), 1);
         assert!(config.init && config.log_result_titles);
         assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));

@@ -65,11 +65,11 @@ impl Running {
         }
     }
 
-    /// Where it serves raters in browsers, if it does.
-    pub fn rating_address(&self) -> Option<SocketAddr> {
+    /// Where it serves raters in browsers.
+    pub fn rating_addresses(&self) -> &[SocketAddr] {
         match &self.service {
-            Service::Feedback(handle) => handle.rating_addresses().first().copied(),
-            Service::Learning(_) => None,
+            Service::Feedback(handle) => handle.rating_addresses(),
+            Service::Learning(_) => &[],
         }
     }
 

@@ -175,6 +175,16 @@ impl PostgresDatabase {
         self.url_to(address, &self.name)
     }
 
+    /// The URL of this database with another password for its user.
+    #[must_use]
+    pub fn url_with_password(&self, password: &str) -> String {
+        let url = self.url(self.address);
+        let (before, after) = url.rsplit_once('@').expect("a server has a user");
+        let (scheme, credentials) = before.split_once("://").expect("a URL has a scheme");
+        let user = credentials.split(':').next().unwrap_or_default();
+        format!("{scheme}://{user}:{password}@{after}")
+    }
+
     fn url_to(&self, address: SocketAddr, name: &str) -> String {
         let (scheme, rest) = self.server.split_once("://").expect("a URL has a scheme");
         let (authority, tail) = rest.split_once('/').unwrap_or((rest, ""));
@@ -237,13 +247,23 @@ impl Replica {
         self.running.as_ref().expect("it runs").address()
     }
 
-    /// Where it serves raters in browsers.
+    /// Where it serves raters in browsers, at the first address.
     ///
     /// # Panics
     /// If it does not.
     pub fn rating_address(&self) -> SocketAddr {
-        let running = self.running.as_ref().expect("it runs");
-        running.rating_address().expect("it serves raters in browsers")
+        *self
+            .rating_addresses()
+            .first()
+            .expect("it serves raters in browsers")
+    }
+
+    /// Where it serves raters in browsers.
+    ///
+    /// # Panics
+    /// If it is not running.
+    pub fn rating_addresses(&self) -> &[SocketAddr] {
+        self.running.as_ref().expect("it runs").rating_addresses()
     }
 
     async fn stop(&mut self) {

@@ -1,8 +1,14 @@
 //! Recorded queries: imported by the command line, listed, and what follows from them.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
-use emend_proto::learning::v1::{CandidateOrigin, CandidateStatus, ListCandidatesRequest};
+use emend_proto::{
+    feedback::v1::{ClickThrough, GetFeedbackStatsRequest},
+    learning::v1::{CandidateOrigin, CandidateStatus, ListCandidatesRequest},
+};
 use emend_tests::{
     both_databases,
     harness::{
@@ -10,20 +16,39 @@ use emend_tests::{
         http::{ask, ask_with},
         process::{CommandOutput, emend},
         start::Settings,
+        wait::holds,
     },
 };
 use feedback_svc::RatingHttp;
 
+/// Another search application.
+const PIECES: &str = "pieces";
+
 /// Runs `emend search queries` or another command against the first feedback-svc.
 async fn run(system: &System, arguments: &[&str]) -> CommandOutput {
+    run_in(system, NAMESPACE, arguments).await
+}
+
+/// The same in a namespace.
+async fn run_in(system: &System, namespace: &str, arguments: &[&str]) -> CommandOutput {
     let address = system.feedback[0].front.address().to_string();
-    let place = ["--feedback-addr", &address, "--namespace", NAMESPACE, "--json"];
+    let place = ["--feedback-addr", &address, "--namespace", namespace, "--json"];
     emend(&[arguments, &place].concat()).await
 }
 
 /// The JSON of recorded queries.
 async fn listed(system: &System, arguments: &[&str]) -> Vec<String> {
-    let listed = run(system, &[&["search", "queries", "list"], arguments].concat()).await;
+    listed_in(system, NAMESPACE, arguments).await
+}
+
+/// The same in a namespace.
+async fn listed_in(system: &System, namespace: &str, arguments: &[&str]) -> Vec<String> {
+    let listed = run_in(
+        system,
+        namespace,
+        &[&["search", "queries", "list"], arguments].concat(),
+    )
+    .await;
     assert_eq!(listed.code, 0, "{listed:?}");
     listed.stdout.lines().map(str::to_owned).collect()
 }
@@ -68,6 +93,14 @@ both_databases! {
         assert_eq!(without_hits.len(), 3);
         let one: serde_json::Value = serde_json::from_str(&listed(system, &["--query-id", "1-b"]).await[0]).unwrap();
         assert_eq!(one["searchedAt"], "2026-01-05T09:00:30Z");
+        for (period, count) in [
+            (&["--from", "2026-01-05T09:00:30Z"][..], 3),
+            (&["--before", "2026-01-05T09:00:30Z"], 3),
+            (&["--from", "2026-01-05", "--before", "2026-01-06"], 6),
+            (&["--from", "2026-01-06"], 0),
+        ] {
+            assert_eq!(listed(system, period).await.len(), count, "{period:?}");
+        }
         assert_eq!(one["hitCount"], 2);
         assert_eq!(one["interactions"][0]["objectId"], "c1");
 
@@ -97,6 +130,7 @@ both_databases! {
         assert_eq!(mined.origin(), CandidateOrigin::Mined);
         assert_eq!(mined.status(), CandidateStatus::AwaitingReview);
         assert_eq!(mined.status_reason, "PERSON_DECIDES");
+        assert_eq!((mined.threshold, mined.confirmations_needed), (3, 3));
         let key = mined.key.as_ref().unwrap();
         assert_eq!((key.key.as_str(), key.qualifier.as_str()), ("bounce", "return"));
         assert_eq!(listed(system, &[]).await.len(), 6, "what was recorded is kept over a restart");
@@ -181,6 +215,8 @@ both_databases! {
             .await;
             assert_eq!(recorded.code, 0, "{recorded:?}");
         }
+        let interact = ["search", "queries", "interact", "q-2", "card-3"];
+        assert_eq!(run(system, &interact).await.code, 0);
         assert_eq!(run(system, &["search", "rate", "q-1", "down", "--reporter", "ana"]).await.code, 0);
         assert_eq!(run(system, &["search", "rate", "q-2", "up", "--reporter", "ana"]).await.code, 0);
         let stats = eventually("both are counted", || async {
@@ -196,11 +232,35 @@ both_databases! {
         assert_eq!(stats["compared"]["one"]["negativeShare"], 1.0);
         let terms = run(system, &["search", "queries", "terms"]).await;
         assert!(terms.stdout.contains(r#""term":"bounce""#), "{terms:?}");
+
+        let recent = eventually("the click is counted", || async {
+            let request = GetFeedbackStatsRequest {
+                namespace: NAMESPACE.into(),
+                ..GetFeedbackStatsRequest::default()
+            };
+            let mut queries = system.feedback_at(0).queries;
+            let stats = queries.get_feedback_stats(request).await.unwrap().into_inner();
+            let recent = stats.recent.unwrap();
+            holds(recent.all.as_ref().is_some_and(|all| all.clicked_count == 1), || format!("{recent:?}"))?;
+            Ok(recent)
+        })
+        .await;
+        let [top] = &recent.top_queries[..] else {
+            panic!("{recent:?}");
+        };
+        assert_eq!(top.query_text, "cards that bounce");
+        let shares = |counted: &ClickThrough| {
+            (counted.variant.clone(), counted.search_count, counted.clicked_count, counted.click_through)
+        };
+        assert_eq!(top.all.as_ref().map(shares), Some((String::new(), 2, 1, Some(0.5))));
+        let by_variant: BTreeMap<String, Option<f64>> =
+            top.variants.iter().map(|of| (of.variant.clone(), of.click_through)).collect();
+        assert_eq!(by_variant, BTreeMap::from([("A".into(), Some(0.0)), ("B".into(), Some(1.0))]));
     }
 }
 
 /// Documents as `OpenSearch` UBI writes them: bulk lines, several of one query, browsing, events about nothing.
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 19] = [
     r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#,
     r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"2024-12-10T00:01:29.378Z"}"#,
     r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.149+0000"}"#,
@@ -215,6 +275,9 @@ const DOCUMENTS: [&str; 17] = [
     r#"{"action_name":"page_exit","query_id":"two"}"#,
     r#"{"_index":"ubi_queries","_source":{"query_id":"found","user_query":"jaar","query_response_hit_ids":["x"]}}"#,
     r#"{"action_name":"click","query_id":"found","object":{"object_id":"x"},"position":{"ordinal":1}}"#,
+    // Two pages of results, more than are kept of a query.
+    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["1","2","3","4"],"timestamp":"2025-01-24T09:30:00Z"}"#,
+    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["4","5","6","7"],"timestamp":"2025-01-24T09:30:09Z"}"#,
     r#"{"query_id":"jumped","user_query":"two\nlines","query_response_hit_ids":["x"],"client_id":"c2"}"#,
     // As version 1.3.0 of the schemas has them: no id, no zone, an action of 100 characters.
     r#"{"application":"shop","user_query":"nameless","client_id":"c3","query_response_id":"r","query_response_hit_ids":["x"],"timestamp":"2018-11-13T20:20:39","query_attributes":{}}"#,
@@ -224,7 +287,9 @@ const DOCUMENTS: [&str; 17] = [
 async fn with_raters(database: Database) -> System {
     let settings = Settings {
         rating_http: RatingHttp {
-            bindings: vec![format!("127.0.0.1:0={NAMESPACE}/web").parse().unwrap()],
+            bindings: [NAMESPACE, PIECES]
+                .map(|namespace| format!("127.0.0.1:0={namespace}/web").parse().unwrap())
+                .to_vec(),
             origins: vec!["https://shop.example".to_owned()],
             ..RatingHttp::default()
         },
@@ -234,9 +299,9 @@ async fn with_raters(database: Database) -> System {
 }
 
 /// What is known of all queries, without when it was recorded.
-async fn known(system: &System, count: usize) -> Vec<serde_json::Value> {
+async fn known(system: &System, namespace: &str, count: usize) -> Vec<serde_json::Value> {
     let listed = eventually("all are listed", || async {
-        let listed = listed(system, &[]).await;
+        let listed = listed_in(system, namespace, &[]).await;
         if listed.len() == count {
             Ok(listed)
         } else {
@@ -310,13 +375,13 @@ async fn documents_posted_live_equal_the_same_imported(databases: [Database; 2])
             assert_eq!(taken[ours], counts[theirs], "{ours} of {taken}");
         }
     }
-    let expected = known(&imported, 6).await;
+    let expected = known(&imported, NAMESPACE, 7).await;
     assert_eq!(
-        expected[4]["interactions"].as_array().map(Vec::len),
+        expected[5]["interactions"].as_array().map(Vec::len),
         Some(2),
         "{expected:?}"
     );
-    let nameless = &expected[5];
+    let nameless = &expected[6];
     assert!(
         nameless["queryId"].as_str().unwrap().starts_with("ubi-"),
         "{nameless}"
@@ -327,15 +392,49 @@ async fn documents_posted_live_equal_the_same_imported(databases: [Database; 2])
         Some(2),
         "{expected:?}"
     );
-    assert_eq!(known(&live, 6).await, expected);
+    assert_eq!(known(&live, NAMESPACE, 7).await, expected);
+
+    // Each document in a body of its own, the newest first: what comes later of a query joins what came before.
+    let pieces = live.feedback[0].rating_addresses()[1];
+    let mut index = "";
+    let mut posted = Vec::new();
+    for line in DOCUMENTS {
+        if line.starts_with(r#"{"index""#) {
+            index = line;
+        } else if !line.is_empty() {
+            posted.push(format!("{index}\n{line}"));
+            index = "";
+        }
+    }
+    for body in posted.iter().rev() {
+        let answer = ask(pieces, "POST", "/v1/ubi", body).await;
+        assert_eq!(answer.status, 200, "{body}: {answer:?}");
+    }
+    eventually("all of them are one query each", || async {
+        let found = known(&live, PIECES, 7).await;
+        holds(found == expected, || format!("{found:#?}\n{expected:#?}"))
+    })
+    .await;
+    let counted = async |system: &System, namespace: &str| {
+        let stats = run_in(system, namespace, &["search", "stats", "--from", "2018-01-01"]).await;
+        assert_eq!(stats.code, 0, "{stats:?}");
+        stats.json()["total"].clone()
+    };
+    assert_eq!(counted(&live, PIECES).await, counted(&imported, NAMESPACE).await);
 
     // One by one, as a list, and under the names of the indexes.
     let one =
         r#"{"query_id":"single","user_query":"lamp","action_name":"search","query_response_hit_ids":["l"]}"#;
     assert_eq!(post("/v1/ubi/queries", one).await.1["queries"], 1);
-    // Of one query in two bodies the first counts.
-    let later = r#"{"query_id":"single","user_query":"lamps","query_response_hit_ids":["l","m"]}"#;
-    assert_eq!(post("/v1/ubi/queries", later).await.1["queries"], 1);
+    for body in ["", "\n", "[]", r#"{"index":{"_index":"ubi_queries"}}"#] {
+        let (status, refused) = post("/v1/ubi", body).await;
+        let why = refused["errors"][0]["description"].as_str().unwrap_or_default();
+        assert_eq!(
+            (status, why.contains("a JSON list of documents")),
+            (400, true),
+            "{body:?}: {refused}"
+        );
+    }
     let events = r#"[{"query_id":"single","action_name":"click","object_id":"l"}, {"query_id":"single","object_id":"l"}]"#;
     let (status, taken) = post("/v1/ubi/events", events).await;
     assert_eq!((status, &taken["interactions"]), (200, &1.into()), "{taken}");

@@ -87,22 +87,48 @@ async fn a_waiting_start_ends_cleanly_on_a_signal() {
     }
 }
 
+/// How a start ends with this database, and what it wrote.
+async fn ended(service: Service, url: &str, more: &[&str]) -> String {
+    let arguments = [&["--listen=127.0.0.1:0", "--database-url", url][..], more].concat();
+    let mut process = Process::start(program(service), &arguments).await;
+    let status = timeout(AT_ONCE, process.ended()).await;
+    let status = status.unwrap_or_else(|_| panic!("it waits:\n{}", process.output()));
+    assert_eq!(status.code(), Some(1), "{}", process.output());
+    process.output()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_does_not_wait_for_a_database_that_does_not_exist() {
+async fn a_start_does_not_wait_for_a_database_that_does_not_exist_or_for_another_password() {
     for service in [Service::Learning, Service::Feedback] {
         let Some(Database::Postgres(database)) = Database::postgres().await else {
             return;
         };
-        let url = database.url_of("nobody_made_this");
-        let mut process =
-            Process::start(program(service), ["--listen=127.0.0.1:0", "--database-url", &url]).await;
-        let status = timeout(AT_ONCE, process.ended()).await;
-        let status = status.unwrap_or_else(|_| panic!("it waits:\n{}", process.output()));
-        assert_eq!(status.code(), Some(1), "{}", process.output());
-        assert!(
-            process.output().contains("nobody_made_this"),
-            "{}",
-            process.output()
-        );
+        let output = ended(service, &database.url_of("nobody_made_this"), &[]).await;
+        assert!(output.contains("nobody_made_this"), "{output}");
+
+        let output = ended(service, &database.url_with_password("wrong"), &[]).await;
+        for (told, times) in [
+            ("the database does not accept the user and password of its URL", 1),
+            ("password authentication failed", 1),
+            ("trying again", 0),
+            (":wrong", 0),
+        ] {
+            assert_eq!(output.matches(told).count(), times, "{told}: {output}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_says_that_nothing_listens_at_its_databases_port() {
+    for service in [Service::Learning, Service::Feedback] {
+        let url = "postgres://emend:secret@127.0.0.1:1/emend";
+        let output = ended(service, url, &["--database-patience=0s"]).await;
+        for told in [
+            "can't open the database postgres://emend@127.0.0.1:1/emend",
+            "onnection refused",
+        ] {
+            assert!(output.contains(told), "{told}: {output}");
+        }
+        assert!(!output.contains("password"), "{output}");
     }
 }

@@ -85,6 +85,21 @@ async fn who_tries_once_learns_how_long_to_wait_and_what_was_refused_in_which_wo
     );
 }
 
+#[tokio::test]
+async fn a_services_own_words_are_cut_after_300_characters() {
+    for (words, told) in [
+        ("言".repeat(300), "言".repeat(300)),
+        ("言".repeat(301), format!("{}…", "言".repeat(300))),
+    ] {
+        let answers = [words.clone(), json!({"error": {"message": words}}).to_string()];
+        for answer in answers.map(|answer| &*answer.leak()) {
+            let server = Server::start(move |_| Reply::Status(400, String::new(), answer)).await;
+            let failure = client(&server).post::<Value>("/", &json!({})).await.unwrap_err();
+            assert_eq!(failure.message, format!("answered 400 Bad Request: {told}"));
+        }
+    }
+}
+
 #[test]
 fn retry_after_is_a_number_of_seconds_or_a_date() {
     let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::{
     failure::{Exit, Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, counted},
     pair::{FEEDBACK_FILE, LEARNING_FILE},
 };
 
@@ -243,21 +243,21 @@ fn text(report: &Report) -> String {
     use std::fmt::Write as _;
     let learning = &report.learning;
     let mut text = format!(
-        "feedback   {} corrections, {} not delivered, of which {} are dead letters\n\
-         learning   {} events applied, {} ballots counted\n\
-         contests   {} candidates in {} contests, {} of which wait for reevaluation\n\
-         resources  {} resources, by {} changes in {} revisions\n\n",
-        report.feedback,
+        "feedback   {}, {} not delivered, {} among them\n\
+         learning   {} applied, {} counted\n\
+         contests   {} in {}, {} waiting for reevaluation\n\
+         resources  {}, by {} in {}\n\n",
+        counted(report.feedback, "correction", "corrections"),
         report.undelivered,
-        report.dead,
-        learning.events,
-        learning.ballots,
-        learning.candidates,
-        learning.contests,
+        counted(report.dead, "dead letter", "dead letters"),
+        counted(learning.events, "event", "events"),
+        counted(learning.ballots, "ballot", "ballots"),
+        counted(learning.candidates, "candidate", "candidates"),
+        counted(learning.contests, "contest", "contests"),
         learning.to_reevaluate,
-        resources(report),
-        learning.changes,
-        learning.head,
+        counted(resources(report), "resource", "resources"),
+        counted(learning.changes, "change", "changes"),
+        counted(learning.head.0, "revision", "revisions"),
     );
     if report.findings.is_empty() {
         text.push_str("No findings: all stored data agrees.");
@@ -282,6 +282,41 @@ fn text(report: &Report) -> String {
         // Writing to a String can't fail.
         let _ = writeln!(text, "… and {more} more");
     }
-    let findings = if all == 1 { "finding" } else { "findings" };
-    text + &format!("{all} {findings}. `emend doctor --list` lists what each check requires.")
+    let findings = counted(all, "finding", "findings");
+    text + &format!("{findings}. `emend doctor --list` lists what each check requires.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_a_thing_is_called_one_thing() {
+        let mut report = Report {
+            feedback: 1,
+            undelivered: 1,
+            dead: 1,
+            ..Report::default()
+        };
+        let learning = &mut report.learning;
+        for count in [
+            &mut learning.events,
+            &mut learning.ballots,
+            &mut learning.candidates,
+            &mut learning.contests,
+            &mut learning.changes,
+        ] {
+            *count = 1;
+        }
+        learning.head.0 = 1;
+        let text = text(&report);
+        for said in [
+            "1 correction, 1 not delivered, 1 dead letter among them\n",
+            "1 event applied, 1 ballot counted\n",
+            "1 candidate in 1 contest, 0 waiting for reevaluation\n",
+            "0 resources, by 1 change in 1 revision\n",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
 }

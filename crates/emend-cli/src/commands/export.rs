@@ -28,7 +28,7 @@ use super::{feedback::SearchRatings, import::format_of};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Output, on_standard_error},
+    output::{Output, counted, on_standard_error},
     transfer::{Format, Record, Writer},
     words::{self, Kind},
 };
@@ -127,7 +127,7 @@ async fn run_ratings(args: RatingsArgs, context: &Context, output: &mut Output<'
         received_from: args.from,
         received_before: args.before,
     };
-    write_to(file, "ratings", output, async |to| {
+    write_to(file, ("rating", "ratings"), output, async |to| {
         let (mut judgements, mut preferences) = (Judgements::default(), Preferences::default());
         let count = parts(context, request, |part| {
             match args.format {
@@ -217,7 +217,7 @@ pub async fn run(mut args: Args, context: &Context, output: &mut Output<'_>) -> 
             return Err(Failure::usage(why));
         }
     };
-    write_to(file, "rows", output, async |to| {
+    write_to(file, ("row", "rows"), output, async |to| {
         let mut writer = format.writer(Box::new(BufWriter::new(to)))?;
         let count = write(&args, context, &mut writer).await?;
         io_result(writer.finish())?;
@@ -226,17 +226,18 @@ pub async fn run(mut args: Args, context: &Context, output: &mut Output<'_>) -> 
     .await
 }
 
-/// Writes to the file, which is replaced whole or not at all, and says how much; without a file to standard output.
+/// Writes to the file, which is replaced whole or not at all, and says how much, in the words for one and for many; without a file to
+/// standard output.
 pub(super) async fn write_to(
     file: Option<&Path>,
-    what: &str,
+    (one, many): (&str, &str),
     output: &mut Output<'_>,
     write: impl AsyncFnOnce(&mut (dyn Write + Send)) -> Result<u64>,
 ) -> Result {
     let Some(file) = file else {
         if write(output).await? == 0 {
             // On standard error, so that it is not mistaken for a result.
-            eprintln!("emend: there are no such {what} to export");
+            eprintln!("emend: there are no such {many} to export");
         }
         return Ok(());
     };
@@ -253,7 +254,7 @@ pub(super) async fn write_to(
         .map_err(|error| Failure::from(error.error))?;
     output.result(
         &json!({"file": file.display().to_string(), "count": count}),
-        || format!("{count} {what} written to {}", file.display()),
+        || format!("{} written to {}", counted(count, one, many), file.display()),
     )
 }
 
@@ -264,7 +265,7 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
         for resource in resources {
             count += u64::from(write_one(resource, writer)?);
         }
-        progress.set_message(format!("{count} rows"));
+        progress.set_message(counted(count, "row", "rows"));
         progress.tick();
         Ok(())
     };

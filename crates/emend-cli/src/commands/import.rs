@@ -21,7 +21,7 @@ use super::Decision;
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Output, on_standard_error},
+    output::{Output, counted, on_standard_error},
     transfer::{Format, RowError, source::Source},
     view,
     words::{BadRows, CountAs},
@@ -145,8 +145,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         let refused = sent.as_ref().map_or(0, |found| found.rejected_count);
         return Err(sent.err().unwrap_or_else(|| {
             Failure::usage(format!(
-                "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
-                checked.bad_count.saturating_add(refused)
+                "{}; nothing was imported (--mode skip-invalid imports the others)",
+                counted(checked.bad_count.saturating_add(refused), "bad row", "bad rows")
             ))
         }));
     }
@@ -349,7 +349,8 @@ pub(super) fn report_passed_over(file: &dyn fmt::Display, lines: &[ImportError],
     }
     let others = count - lines.len() as u64;
     if others > 0 {
-        eprintln!("{file}: something was passed over {others} more times");
+        let times = counted(others, "more time", "more times");
+        eprintln!("{file}: something was passed over {times}");
     }
 }
 
@@ -364,7 +365,10 @@ fn summary(response: &ImportResourcesResponse, passed_over: u64) -> String {
         count => format!(", {count} passed over"),
     };
     format!(
-        "{} rows applied, {} unchanged, {} rejected{passed_over}{revisions}\noperation {}",
-        response.applied_count, response.unchanged_count, response.rejected_count, response.operation_id
+        "{} applied, {} unchanged, {} rejected{passed_over}{revisions}\noperation {}",
+        counted(response.applied_count, "row", "rows"),
+        response.unchanged_count,
+        response.rejected_count,
+        response.operation_id
     )
 }

@@ -80,7 +80,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .await?;
     let is_filtered = args.state.is_some() || !args.zone.is_empty() || !args.labels.is_empty();
     let none = if is_filtered {
-        "No such node has been seen."
+        "No node that has been seen matches."
     } else {
         "No node has been seen."
     };

@@ -470,6 +470,7 @@ fn text(policy: &Policy, near: Option<&NearLookup>) -> String {
         .map_or_else(|| "none: votes do not decay".into(), view::span_text);
     let remaining = match policy.reevaluation_remaining {
         0 => "none: every contest is evaluated by this version".into(),
+        1 => "1 contest is still to be evaluated by this version".into(),
         count => format!("{count} contests are still to be evaluated by this version"),
     };
     let rule_rows: Vec<(&str, String)> = match &policy.rule {

@@ -3,7 +3,12 @@
 use emend_proto::learning::v1::{RevertRevisionRequest, RevertRevisionResponse};
 use serde_json::json;
 
-use crate::{context::Context, failure::Result, output::Output, view};
+use crate::{
+    context::Context,
+    failure::Result,
+    output::{Output, counted},
+    view,
+};
 
 /// What to revert, and why.
 #[derive(Debug, clap::Args)]
@@ -63,7 +68,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         Some(revision) if args.preview => {
             let count = response.reverted_count;
             output.result(&json!({"revision": revision, "revertedCount": count}), || {
-                format!("{count} changes of revision {revision} would be reverted")
+                let changes = counted(count, "change", "changes");
+                format!("{changes} of revision {revision} would be reverted")
             })
         }
         Some(revision) => output.result(&json!({"revision": response.revision}), || {
@@ -83,8 +89,10 @@ fn summary(response: &RevertRevisionResponse, preview: bool) -> String {
         ("reverted", "left")
     };
     let mut lines = vec![format!(
-        "{} changes {would_be}, {} reverted before, {} {left}",
-        response.reverted_count, response.already_count, response.left_count
+        "{} {would_be}, {} reverted before, {} {left}",
+        counted(response.reverted_count, "change", "changes"),
+        response.already_count,
+        response.left_count
     )];
     for change in &response.left {
         let key = change.key.clone().unwrap_or_default();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use emend_base::{Lifecycle, lifecycle::Signals};
-use emend_client::{AppliedChange, Observed, State, SubscriberEvent};
+use emend_client::{AppliedChange, Code, Explained, Observed, State, SubscriberEvent};
 use emend_core::{Kind as CoreKind, Revision};
 use emend_proto::learning::v1::SnapshotReason;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     view,
     words::{self, Kind},
 };
@@ -32,7 +32,8 @@ Examples:
   emend watch --until 17 --timeout 5m         ends once everything up to revision 17 is applied
 
 The first lines say how the stream began. Then each change is a line, with the time from commit
-until it was applied here. With --json each line has an `event`: connected, snapshot, resumed,
+until it was applied here. What is lost or unavailable is connected to again; what is refused for
+good, such as a namespace without a right to it, ends the command. With --json each line has an `event`: connected, snapshot, resumed,
 change, bookmark, disconnected, mismatch, installationMismatch, missed.")]
 pub struct Args {
     /// Only resources of this kind; may be given several times
@@ -86,6 +87,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     tokio::pin!(in_time);
+    let mut is_connected = false;
     let result = loop {
         let observed = tokio::select! {
             _ = signals.recv() => break Ok(()),
@@ -96,11 +98,22 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             None => break Err(Failure::failed("the subscriber has ended")),
             Some(Observed::Missed(count)) => {
                 let printed = output.result(&json!({"event": "missed", "count": count}), || {
-                    format!("({count} events were missed: the output is too slow)")
+                    let events = counted(count, "event was missed", "events were missed");
+                    format!("({events}: the output is too slow)")
                 });
                 (printed, Some(node.view().revision()))
             }
-            Some(Observed::Event(event)) => (print(&event, output), revision_of(&event)),
+            Some(Observed::Event(event)) => {
+                if let Some(refused) = refused(&event).filter(|_| !is_connected) {
+                    break Err(refused);
+                }
+                is_connected = match *event {
+                    SubscriberEvent::Connected => true,
+                    SubscriberEvent::Disconnected { .. } => false,
+                    _ => is_connected,
+                };
+                (print(&event, output), revision_of(&event))
+            }
         };
         if let Err(failure) = printed {
             break Err(failure);
@@ -111,6 +124,27 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     };
     lifecycle.shutdown(GRACE).await;
     result
+}
+
+/// What a server answers that would answer so again: no other try is worth it.
+fn refused(event: &SubscriberEvent) -> Option<Failure> {
+    let SubscriberEvent::Disconnected {
+        status: Some(status), ..
+    } = event
+    else {
+        return None;
+    };
+    let is_for_good = matches!(
+        status.code,
+        Code::InvalidArgument
+            | Code::NotFound
+            | Code::PermissionDenied
+            | Code::Unauthenticated
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented
+    );
+    is_for_good.then(|| Explained::clone(status).into())
 }
 
 /// `--until` was not reached.
@@ -162,14 +196,10 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 "reason": snapshot.reason.as_str_name(),
             });
             output.result(&json, || {
-                let resources = if snapshot.count == 1 {
-                    "resource"
-                } else {
-                    "resources"
-                };
                 format!(
-                    "snapshot at revision {}: {} {resources} ({reason})",
-                    snapshot.revision, snapshot.count
+                    "snapshot at revision {}: {} ({reason})",
+                    snapshot.revision,
+                    counted(snapshot.count, "resource", "resources")
                 )
             })
         }
@@ -202,7 +232,7 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 )
             })
         }
-        SubscriberEvent::Disconnected { reason, retry_in } => {
+        SubscriberEvent::Disconnected { reason, retry_in, .. } => {
             let json =
                 json!({"event": "disconnected", "reason": reason, "retryInSeconds": retry_in.as_secs_f64()});
             output.result(&json, || {

@@ -22,17 +22,17 @@ const NARROW_WHOLE: usize = 12;
 /// The characters of a time in RFC 3339 to the second, and of one to the minute.
 const TIME: usize = 20;
 /// See [`TIME`].
-const SHORT_TIME: usize = 11;
+const SHORT_TIME: usize = 17;
 /// How much is kept of what gives way in front of something that stays whole.
 const HINT: usize = 5;
 
 /// How a column is aligned and shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// Left-aligned, never shortened, such as times.
+    /// Left-aligned, never shortened.
     Fixed,
-    /// Left-aligned texts with a time. If the table would be too wide, times are shortened to the minute, or where not all are of one
-    /// year to the day; then what is more than a time is shortened too.
+    /// Left-aligned texts with a time, which is shown to the minute. If the table would be too wide, what is more than a time is
+    /// shortened.
     Time,
     /// Left-aligned UUIDs, shortened to prefixes that tell the rows apart if the table would be too wide.
     Id,
@@ -74,6 +74,15 @@ impl Cell {
         Self {
             gives_way: one_line(self.gives_way),
             whole: one_line(self.whole),
+        }
+    }
+
+    /// The same with times to the minute.
+    fn with_short_times(self) -> Self {
+        let short = |text: String| text.split(' ').map(short_time).collect::<Vec<_>>().join(" ");
+        Self {
+            gives_way: short(self.gives_way),
+            whole: short(self.whole),
         }
     }
 
@@ -134,7 +143,15 @@ impl Table {
 
     /// Adds a row; cells beyond the columns are not shown.
     pub fn row<C: Into<Cell>, const N: usize>(&mut self, cells: [C; N]) {
-        let cells = cells.into_iter().map(|cell| cell.into().on_one_line());
+        let columns = self.columns.iter().map(|(_, column)| *column);
+        let cells = cells.into_iter().zip(columns).map(|(cell, column)| {
+            let cell = cell.into().on_one_line();
+            if column == Column::Time {
+                cell.with_short_times()
+            } else {
+                cell
+            }
+        });
         self.rows.push(cells.collect());
     }
 
@@ -153,12 +170,7 @@ impl Table {
 
     /// Renders the table at most `width` columns wide, if the columns that are never shortened leave room for that.
     pub fn render(&self, width: usize) -> String {
-        let table = self.without_empty_columns();
-        if table.whole_widths().iter().sum::<usize>() <= table.room(width) {
-            table.rendered(width)
-        } else {
-            table.with_short_times().rendered(width)
-        }
+        self.without_empty_columns().rendered(width)
     }
 
     /// The same without columns that have neither a heading nor anything below it.
@@ -218,30 +230,6 @@ impl Table {
         }
     }
 
-    /// The same with times to the minute.
-    fn with_short_times(&self) -> Self {
-        let mut short = self.clone();
-        for (index, (_, column)) in self.columns.iter().enumerate() {
-            if *column != Column::Time {
-                continue;
-            }
-            let texts = self.column(index).flat_map(|cell| [&cell.gives_way, &cell.whole]);
-            let words = texts.flat_map(|text| text.split(' '));
-            let mut years = words
-                .filter(|word| is_time(word))
-                .filter_map(|time| time.get(..4));
-            let year = years.next();
-            let is_one_year = years.all(|other| Some(other) == year);
-            for cell in short.rows.iter_mut().filter_map(|row| row.get_mut(index)) {
-                for text in [&mut cell.gives_way, &mut cell.whole] {
-                    let words = text.split(' ').map(|word| short_time(word, is_one_year));
-                    *text = words.collect::<Vec<_>>().join(" ");
-                }
-            }
-        }
-        short
-    }
-
     /// How wide the columns would have to be for everything to be shown.
     fn whole_widths(&self) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
@@ -277,7 +265,11 @@ impl Table {
             _ => self.column(index).map(Cell::least_width).max().unwrap_or(0),
         };
         let least: Vec<usize> = (0..widths.len()).map(whole).collect();
-        let broken = |index: usize, cut: usize| if least[index] == 0 { cut } else { NARROW_WHOLE };
+        let broken = |index: usize, cut: usize| match (self.columns[index].1, least[index]) {
+            (Column::Time, _) => SHORT_TIME,
+            (_, 0) => cut,
+            _ => NARROW_WHOLE,
+        };
         let narrowest: [&dyn Fn(usize) -> usize; 3] = [
             &|index| least[index].max(READABLE),
             &|index| broken(index, READABLE),
@@ -328,17 +320,13 @@ fn is_time(word: &str) -> bool {
     time.len() == TIME && time.is_ascii() && time.ends_with('Z') && time.as_bytes()[10] == b'T'
 }
 
-/// `2026-11-29T08:36:10Z` as `11-29 08:36`, or, where not all are of one year, `2026-11-29`; anything else as it is.
-fn short_time(word: &str, is_one_year: bool) -> String {
+/// `2026-11-29T08:36:10Z` as `2026-11-29T08:36Z`, which commands take too; anything else as it is.
+fn short_time(word: &str) -> String {
     if !is_time(word) {
         return word.to_owned();
     }
     let after = &word[TIME..];
-    if is_one_year {
-        format!("{} {}{after}", &word[5..10], &word[11..16])
-    } else {
-        format!("{}{after}", &word[..10])
-    }
+    format!("{}Z{after}", &word[..16])
 }
 
 /// Pads a line of a cell to its column.
@@ -406,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shortened_to_the_minute_or_to_the_day_and_ids_that_begin_with_theirs_to_what_is_random() {
+    fn times_are_to_the_minute_however_wide_and_ids_that_begin_with_theirs_are_cut_to_what_is_random() {
         let id = |at: &str| format!("01a22672-92af-{at}");
         let table = |first: &str| {
             Table::new([
@@ -422,24 +410,13 @@ mod tests {
                 |(id, at)| [id.clone(), (*at).to_owned(), "a reason of some length".to_owned()],
             )
         };
-        let one_year = table("2026-11-29T08:36:10Z");
-        assert!(one_year.render(100).contains(" 2026-11-29T08:36:10Z "));
+        let table = table("2026-11-29T08:36:10Z");
+        assert!(table.render(100).contains(" 2026-11-29T08:36Z "));
         assert_eq!(
-            one_year.render(42),
-            "FEEDBACK            AT           REASON\n\
-             01a22672-92af-7fc4  11-29 08:36  a reason…\n\
-             01a22672-92af-7bed  –            a reason…\n"
-        );
-        let mut years = table("2026-11-29T08:36:10Z");
-        years.row([
-            id("7000-807c-18aea10d5fab"),
-            "2025-12-31T23:59:59Z".into(),
-            String::new(),
-        ]);
-        let years = years.render(42);
-        assert!(
-            years.contains(" 2026-11-29 ") && years.contains(" 2025-12-31\n"),
-            "{years}"
+            table.render(48),
+            "FEEDBACK            AT                 REASON\n\
+             01a22672-92af-7fc4  2026-11-29T08:36Z  a reason…\n\
+             01a22672-92af-7bed  –                  a reason…\n"
         );
     }
 

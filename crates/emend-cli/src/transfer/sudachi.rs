@@ -25,6 +25,7 @@ use super::{
     source::{Lines, csv},
     synonyms::Pairs,
 };
+use crate::output::counted;
 
 struct Entry {
     line: u64,
@@ -67,8 +68,8 @@ fn entry(line: u64, text: &str) -> Result<Option<Entry>, RowError> {
     let record = csv::fields(text)?;
     if record.len() < 9 {
         return Err(RowError::row(format!(
-            "has {} columns; at least 9 are needed",
-            record.len()
+            "has {}; at least 9 are needed",
+            counted(record.len(), "column", "columns")
         )));
     }
     let column = |at: usize| record[at].trim();

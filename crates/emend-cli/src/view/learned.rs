@@ -3,7 +3,7 @@
 use emend_core::{Learned, ProfileEntry};
 use emend_proto::common::v1::{Correction, ResourceValue};
 
-use crate::output::Cell;
+use crate::output::{Cell, counted};
 
 /// A correction in short: `set up a CSA → create_isda`, of a rating what was rated and how; several things it asserts are separated by semicolons.
 pub fn correction_text(correction: Option<&Correction>) -> String {
@@ -50,7 +50,7 @@ pub fn learned_text(learned: &Learned) -> String {
     }
     match learned {
         Learned::Prompt(prompt) => return format!("version {}: {}", prompt.version, learned.maps_to()),
-        Learned::ProfileEntry(ProfileEntry::Years(years)) => return format!("{years} years"),
+        Learned::ProfileEntry(ProfileEntry::Years(years)) => return counted(*years, "year", "years"),
         Learned::ProfileEntry(ProfileEntry::Text(entry)) => return entry.clone(),
         Learned::SearchTuning(_) | Learned::NearLookup(_) => return learned.maps_to().to_owned(),
         _ => {}

@@ -17,7 +17,12 @@ pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The command, without any settings from the environment.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
+    command_of(env!("CARGO_BIN_EXE_emend"))
+}
+
+/// The same of any program.
+pub(crate) fn command_of(program: &str) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars() {
         if name.starts_with("EMEND_") {
             command.env_remove(name);

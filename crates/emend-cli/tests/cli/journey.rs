@@ -1,8 +1,10 @@
 //! From a correction to what nodes answer, using only the command.
 
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::harness::{Conversation, Up, run};
+use crate::harness::{Conversation, Up, command_of, run};
 
 async fn submit(up: &Up, reporter: &str, args: &[&str]) -> serde_json::Value {
     let args = [&["submit"], args, &["--reporter", reporter, "--wait", "--json"]].concat();
@@ -58,6 +60,10 @@ async fn a_correction_becomes_what_nodes_answer() {
     assert_eq!(
         (&trail["revision"], &trail["cause"]),
         (&third["outcome"]["revision"], &json!("CAUSE_VOTES"))
+    );
+    assert_eq!(
+        trail["actor"],
+        json!({"caller": "anonymous", "onBehalfOf": "chloe"})
     );
     let candidates = up
         .run(&["candidates", "list", "--status", "applied", "--json"])
@@ -361,6 +367,18 @@ async fn watch_prints_each_change_as_it_is_applied() {
         .run(&["watch", "--until", "999999", "--timeout", "500ms"])
         .await;
     assert!(early.code == 5 && early.stderr.contains("--timeout"), "{early:?}");
+    // What may pass is tried again until then.
+    let nobody = [
+        "--until",
+        "1",
+        "--timeout",
+        "500ms",
+        "--learning-addr",
+        "127.0.0.1:1",
+    ];
+    let away = run(&[&["watch"], &nobody[..]].concat()).await;
+    assert!(away.code == 5 && away.stderr.contains("--timeout"), "{away:?}");
+    assert!(away.stdout.starts_with("disconnected ("), "{away:?}");
     assert!(ended.stdout.contains("2 resources ("), "{ended:?}");
 }
 
@@ -407,6 +425,96 @@ async fn every_violation_is_reported_and_the_exit_code_says_what_failed() {
     assert_eq!(run(&["candidates", "list", "--kind", "verbs"]).await.code, 2);
     let help = run(&["--help"]).await.ok();
     assert!(help.stdout.contains("Exit codes:"));
+}
+
+/// `script` runs a command in a terminal, which has no size unless the one that it is run in has.
+#[tokio::test]
+async fn in_a_terminal_without_a_size_lines_are_as_long_as_columns_says() {
+    let emend = env!("CARGO_BIN_EXE_emend");
+    let shown = async |columns: &str| {
+        let lists = format!("{emend} doctor --list; {emend} doctor --data-dir /nowhere");
+        let output = command_of("script")
+            .args(["--quiet", "--command", &lists, "/dev/null"])
+            .env("COLUMNS", columns)
+            .stdin(Stdio::null())
+            .output();
+        let shown = output.await.expect("script(1) of util-linux");
+        let shown = String::from_utf8(shown.stdout).expect("UTF-8");
+        assert!(shown.contains("there is no database"), "{shown}");
+        shown.lines().map(|line| line.trim_end().chars().count()).max()
+    };
+    assert!(shown("60").await.is_some_and(|longest| longest <= 60));
+    assert!(
+        shown("0").await.is_some_and(|longest| longest > 100),
+        "it is not known"
+    );
+}
+
+#[tokio::test]
+async fn a_list_whose_filter_matches_nothing_says_so() {
+    let up = Up::ephemeral().await;
+    for (list, none) in [
+        (
+            &["candidates", "list", "--key", "x"][..],
+            "No candidates with the status awaiting_review in the namespace \"default\" match.",
+        ),
+        (
+            &["resources", "list", "--kind", "entity"],
+            "No resources for everybody (of one user's own: --user ID) in the namespace \"default\" match.",
+        ),
+        (
+            &["log", "--key", "x"],
+            "No revisions in the namespace \"default\" match.",
+        ),
+        (
+            &["feedback", "list", "--reporter", "x"],
+            "No feedback in the namespace \"default\" match.",
+        ),
+        (&["nodes", "--zone", "x"], "No node that has been seen matches."),
+        (
+            &["outputs", "ratings", "list", "--reporter", "x"],
+            "No ratings in the namespace \"default\" match.",
+        ),
+        (
+            &["outputs", "prompts", "list", "--label", "x"],
+            "No prompts in the namespace \"default\" match.",
+        ),
+        (
+            &["outputs", "prompts", "list", "--status", "pending"],
+            "No proposed prompts in the namespace \"default\" match.",
+        ),
+        (
+            &["outputs", "prompts", "list", "INTERPRET", "--status", "rejected"],
+            "No versions of a prompt for \"INTERPRET\" in the namespace \"default\" match.",
+        ),
+        (
+            &[
+                "outputs",
+                "profile",
+                "suggestions",
+                "--user",
+                "mia",
+                "--status",
+                "rejected",
+            ],
+            "No suggestions for the user \"mia\" in the namespace \"default\" match.",
+        ),
+        (
+            &["evidence", "domains", "list", "--pattern", "a.example"],
+            "No decisions about domains in the namespace \"default\" match.",
+        ),
+        (
+            &["search", "queries", "list", "--type", "X"],
+            "No queries in the namespace \"default\" match.",
+        ),
+        (
+            &["search", "stats", "--type", "X"],
+            "No ratings of search answers in the namespace \"default\" match.",
+        ),
+    ] {
+        let printed = up.run(list).await.ok().stdout;
+        assert_eq!(printed.lines().next(), Some(none), "{list:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,13 @@
 //! Prompts and their versions, improvements and files, using only the command.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
-use serde_json::Value;
+use emend_base::http_client::testing::{Reply, Server};
+use serde_json::{Value, json};
 
 use crate::harness::{Completed, Up};
 
@@ -220,6 +225,15 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     for part in ["made current by lee", "approved with changes by dana"] {
         assert!(versions.contains(part), "{part}: {versions}");
     }
+    let current = up.shows(&["list"]).await;
+    for (label, decided, why) in [
+        ("production", "approved with changes by dana, ", ""),
+        ("staging", "made current by lee, ", ": to compare"),
+    ] {
+        let row = current.lines().find(|row| row.contains(label));
+        let row = row.unwrap_or_else(|| panic!("nothing is current under {label}: {current}"));
+        assert!(row.contains(decided) && row.ends_with(why), "{current}");
+    }
     let history = up.shows(&["show", TARGET, "1"]).await;
     let parts = [
         "  set by kim under production\n",
@@ -246,6 +260,75 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         .run(&["outputs", "prompts", "use", TARGET, "1", "--label", "staging"])
         .await;
     assert_eq!(used.code, 4, "{used:?}");
+}
+
+/// A model that is away, silent, refuses the key, and then answers.
+async fn whimsical_model() -> Server {
+    let asked = AtomicUsize::new(0);
+    let answer = json!({"prompt": "Summarise the day in one line.", "reason": "Shorter."}).to_string();
+    Server::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => Reply::Status(503, "retry-after: 0\r\n".into(), ""),
+        1 => Reply::Hang,
+        2 => Reply::Status(
+            401,
+            String::new(),
+            r#"{"error": {"message": "no such key: k-17"}}"#,
+        ),
+        _ => Reply::Json(json!({"choices": [{"message": {"content": answer}}]})),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn every_setting_of_the_generator_reaches_the_model_and_what_it_refuses_is_told() {
+    let model = whimsical_model().await;
+    let url = format!("--generator-url={}/v1", model.url);
+    let directory = tempfile::tempdir().expect("a directory");
+    let key = directory.path().join("key");
+    fs::write(&key, "k-17\n").expect("a file");
+    let key = format!("--generator-key-file={}", key.display());
+    let up = Up::start(&[
+        "--ephemeral",
+        &url,
+        "--generator-model=small-1",
+        &key,
+        "--generator-timeout=1s",
+        "--generator-attempts=2",
+        r#"--generator-parameters={"seed": 7, "temperature": null}"#,
+    ])
+    .await;
+    up.puts(TARGET, "Summarise the day.", &[]).await.ok();
+    up.rates_three_bad().await;
+    let generate = ["outputs", "prompts", "generate", TARGET];
+    let away = up.run(&generate).await;
+    assert_eq!(away.code, 5, "{away:?}");
+    for part in ["GENERATOR_UNAVAILABLE", "no answer within 1s (attempt 2 of 2)"] {
+        assert!(away.stderr.contains(part), "{part}: {away:?}");
+    }
+    let refused = up.run(&[&generate[..], &["--json"]].concat()).await;
+    assert_eq!(refused.code, 4, "{refused:?}");
+    let error: Value = serde_json::from_str(&refused.stderr).expect("JSON");
+    assert_eq!(
+        (&error["error"]["code"], &error["error"]["reason"]),
+        (&json!("FAILED_PRECONDITION"), &json!("GENERATOR_REFUSED"))
+    );
+    let message = text(&error["error"]["message"]);
+    let told = "answered 401 Unauthorized: no such key: [key] (see --generator-key-file and --generator-url)";
+    assert!(message.ends_with(told), "{message}");
+    let candidate = up.generates().await;
+    let diff = up.shows(&["diff", &candidate]).await;
+    assert!(diff.contains("+Summarise the day in one line."), "{diff}");
+
+    let asked = model.asked();
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    for asked in asked {
+        let (head, body) = asked.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
+        assert!(head.contains("authorization: Bearer k-17\r\n"), "{head}");
+        let body: Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!((&body["model"], &body["seed"]), (&json!("small-1"), &json!(7)));
+        assert_eq!(body.get("temperature"), None, "{body}");
+    }
 }
 
 #[tokio::test]
@@ -321,14 +404,16 @@ async fn a_file_from_any_editor_is_read_and_names_that_are_no_variables_are_told
         .ok();
     assert_eq!(
         up.run(&render).await.ok().stdout,
-        "Use Monday and Monday, {{ tone }}."
+        "Use Monday and Monday, {{ tone }}.\n"
     );
+    let exact = up.run(&[&render[..], &["--json"]].concat()).await.ok().json();
+    assert_eq!(exact["text"], "Use Monday and Monday, {{ tone }}.");
     let warning = "{{tone}} is no variable of the prompt: it is sent as it stands";
     assert_eq!(put.json()["warnings"], Value::from(vec![warning]));
     assert!(put.stderr.contains(warning), "{put:?}");
 }
 
-/// All files of a directory, by name.
+/// All files of a directory that are not hidden, by name.
 fn held(directory: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(directory)
         .expect("a directory")
@@ -337,7 +422,7 @@ fn held(directory: &Path) -> Vec<(String, String)> {
         let name = entry.file_name().into_string().expect("text");
         (name, fs::read_to_string(entry.path()).expect("a file"))
     });
-    let mut files: Vec<_> = files.collect();
+    let mut files: Vec<_> = files.filter(|(name, _)| !name.starts_with('.')).collect();
     files.sort();
     files
 }
@@ -361,9 +446,14 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     up.puts("日報", "---\n---\n---\nlooks like a header\n", &[])
         .await
         .ok();
-    up.puts("INTERPRET", "only staging", &["--label", "staging"])
-        .await
-        .ok();
+    let staged = ["--label", "staging"];
+    let staged = up.puts("INTERPRET", "only staging", &staged).await.ok();
+    assert!(
+        staged
+            .stderr
+            .contains("no prompt was current under the label \"staging\" before"),
+        "{staged:?}"
+    );
     let root = tempfile::tempdir().expect("a directory");
     let directory = root.path().join("prompts");
     let path = directory.to_str().expect("text");
@@ -463,6 +553,26 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
         fs::read_to_string(directory.join("日報.md")).expect("the file"),
         "Newer."
     );
+
+    // What others set since the pull is set over only by force.
+    up.puts("日報", "Theirs.", &[]).await.ok();
+    fs::write(directory.join("日報.md"), "Mine.").expect("a file");
+    for more in [&["--dry-run"][..], &[]] {
+        let refused = up
+            .run(&[&["outputs", "prompts", "push", path], more].concat())
+            .await;
+        assert_eq!(refused.code, 4, "{refused:?}");
+        assert!(
+            refused
+                .stderr
+                .contains("others set something else since it was pulled: 日報.md"),
+            "{refused:?}"
+        );
+        assert_eq!(refused.stdout, "3 unchanged\n");
+    }
+    assert!(up.shows(&["show", "日報"]).await.ends_with("\n\nTheirs.\n"));
+    up.shows(&["push", path, "--force"]).await;
+    assert_eq!(up.shows(&["push", path]).await, "4 unchanged\n");
     let earlier = up.shows(&["show", "日報", "1"]).await;
     assert!(earlier.contains("looks like a header"), "{earlier}");
 

@@ -393,7 +393,7 @@ async fn only_ratings_whose_pairs_are_written_are_marked_with_them() {
         "--mark-processed",
     ];
     let told = up.run(&export).await.ok().stdout;
-    assert_eq!(told, format!("1 ratings written to {path}\n"));
+    assert_eq!(told, format!("1 rating written to {path}\n"));
     let marked = up
         .run(&["feedback", "list", "--processed", "true", "--json"])
         .await

@@ -540,10 +540,15 @@ async fn what_others_keep_is_imported_or_converted() {
         "ana",
         "--json",
     ];
-    for _ in 0..2 {
+    for added in [2, 0] {
         let imported = up.run(&import).await.ok().json();
-        assert_eq!(imported, serde_json::json!({"imported": 2, "rejected": 0}));
+        assert_eq!(
+            imported,
+            serde_json::json!({"imported": 2, "added": added, "rejected": 0})
+        );
     }
+    let again = up.run(&import[..import.len() - 1]).await.ok().stdout;
+    assert_eq!(again, "2 ratings imported, 0 of them new\n");
     let listed = up.run(&["outputs", "ratings", "list", "--json"]).await.ok();
     assert_eq!(listed.lines().len(), 2, "{listed:?}");
     let rendered = up

@@ -197,6 +197,7 @@ async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
         ("feedback-svc", "ingester"),
         ("web", "reporter"),
         ("node", "subscriber"),
+        ("console", "reviewer"),
     ])
     .await;
     let (known, relay) = (callers.named("auth.toml"), callers.named("feedback-svc"));
@@ -222,6 +223,12 @@ async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
             "CREDENTIALS_NOT_ACCEPTED",
         );
     }
+    // Refused for good, a watch ends, too.
+    for (who, reason) in [("stranger", "CREDENTIALS_NOT_ACCEPTED"), ("web", "ROLE_MISSING")] {
+        let watched = callers.run(&up, who, &["watch"]).await;
+        refused(&watched, reason);
+        assert_eq!(watched.stderr.matches(reason).count(), 1, "{watched:?}");
+    }
     let no_reporter = callers.run(&up, "node", &SUBMIT).await;
     refused(&no_reporter, "ROLE_MISSING");
     refused(&no_reporter, "SubmitFeedback needs the role reporter");
@@ -232,6 +239,11 @@ async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
     assert_eq!(stored["caller"], "web", "{stored}");
     let resolved = callers.run(&up, "node", &RESOLVE).await.ok().json();
     assert_eq!(resolved["match"]["value"], "jane.smith");
+    let log = callers.run(&up, "console", &["log"]).await.ok().stdout;
+    assert!(
+        log.contains("  ana (web)  "),
+        "the reporter beside the caller: {log}"
+    );
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));
 }
@@ -277,5 +289,15 @@ async fn both_services_can_share_one_postgresql_database() {
     assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));
+
+    let (user, place) = url.rsplit_once('@').expect("a user and a place");
+    let (user, _) = user.rsplit_once(':').expect("a password");
+    let other = run(&["up", "--database-url", &format!("{user}:wrong@{place}")]).await;
+    refused(&other, "does not accept the user and password of its URL");
+    assert_eq!(
+        other.stderr.matches("authentication failed").count(),
+        1,
+        "{other:?}"
+    );
     database.close().await;
 }

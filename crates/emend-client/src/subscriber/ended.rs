@@ -28,10 +28,19 @@ pub(super) enum Ended {
     Failed {
         reason: String,
         retry_after: Option<Duration>,
+        status: Option<Box<Explained>>,
     },
 }
 
 impl Ended {
+    /// The status with which the server refused or ended it, if it gave one.
+    pub(super) fn status(&self) -> Option<Box<Explained>> {
+        match self {
+            Self::Failed { status, .. } => status.clone(),
+            _ => None,
+        }
+    }
+
     /// The installation that answered instead of the one whose resources are held.
     pub(super) fn other_installation(&self) -> Option<InstallationId> {
         match self {
@@ -44,6 +53,7 @@ impl Ended {
         Self::Failed {
             reason: reason.into(),
             retry_after: None,
+            status: None,
         }
     }
 }
@@ -54,6 +64,7 @@ impl From<Status> for Ended {
         Self::Failed {
             reason: explained.to_string(),
             retry_after: explained.retry_after,
+            status: Some(Box::new(explained)),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::status::Explained;
 use emend_core::{InstallationId, Revision};
 use jiff::Timestamp;
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -76,6 +77,8 @@ pub enum SubscriberEvent {
         reason: String,
         /// How long until another is opened.
         retry_in: Duration,
+        /// The status with which the server refused or ended it; `None` where it gave none.
+        status: Option<Box<Explained>>,
     },
     /// A copy was written to disk.
     Saved {

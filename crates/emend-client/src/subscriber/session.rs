@@ -78,14 +78,17 @@ impl Session {
         self.note_mirrored();
         loop {
             let ended = self.run_stream(&stop).await;
-            let other = ended.other_installation();
+            let (other, status) = (ended.other_installation(), ended.status());
             self.reporter.disconnected();
             self.view.update_status(|status| status.connected = false);
             let Some((reason, retry_in)) = self.reason_and_wait(ended) else {
                 break;
             };
-            self.events
-                .emit(SubscriberEvent::Disconnected { reason, retry_in });
+            self.events.emit(SubscriberEvent::Disconnected {
+                reason,
+                retry_in,
+                status,
+            });
             if !self.pause(retry_in, other, &stop).await {
                 break;
             }
@@ -133,7 +136,9 @@ impl Session {
                 tracing::error!(%violation, "the server broke the protocol of the stream");
                 (format!("protocol violation: {violation}"), self.backoff.next())
             }
-            Ended::Failed { reason, retry_after } => {
+            Ended::Failed {
+                reason, retry_after, ..
+            } => {
                 let asked = retry_after.unwrap_or_default().min(MAX_DRAIN);
                 let wait = self.backoff.next_after(asked);
                 tracing::warn!(%reason, retry_in = ?wait, "the stream from learning-svc is closed");

@@ -222,9 +222,10 @@ impl Report {
         ];
         lines.extend(self.near_table());
         if *awaiting_review > 0 {
-            lines.push(format!(
-                "for review   {awaiting_review} candidates await a person's decision"
-            ));
+            lines.push(match awaiting_review {
+                1 => "for review   1 candidate awaits a person's decision".to_owned(),
+                count => format!("for review   {count} candidates await a person's decision"),
+            });
         }
         if self.audit.problems.is_empty() {
             lines.push(format!(

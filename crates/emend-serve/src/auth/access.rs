@@ -141,7 +141,7 @@ impl Access {
         } else {
             Err(Error::PermissionDenied {
                 reason: "NOT_FOR_USERS",
-                message: "the caller may not act for users here".to_owned(),
+                message: "the caller may not act for users here: its grant needs act_for_users".to_owned(),
             })
         }
     }

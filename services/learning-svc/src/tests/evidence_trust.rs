@@ -41,6 +41,26 @@ on_both_databases!(
     a_changed_file_with_the_version_in_force_is_told,
 );
 
+/// A thousand rules are a revision. `EMEND_TEST_LONG=1` applies a hundred thousand, which takes ten times as long as ten thousand.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_very_many_domains_is_applied() {
+    let is_long = std::env::var_os("EMEND_TEST_LONG").is_some_and(|long| long == "1");
+    let count = if is_long { 100_000 } else { 10_000 };
+    let world = World::sqlite();
+    let app = world.instance().await;
+    let rules: Vec<String> = (0..count)
+        .map(|number| format!("site-{number}.example low"))
+        .collect();
+    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    let done = apply(&app, &file(1, &rules)).await;
+    assert_eq!((done.set, done.ended), (count, 0));
+    assert_eq!(usize::try_from(done.revision.0).unwrap(), count / 1_000);
+    assert_eq!(head(&app).await, done.revision.0);
+    let last = format!("site-{}.example", count - 1);
+    let last = listed(&app, Some(&last), None, false).await;
+    assert!(last[0].contains(" file low "), "{last:?}");
+}
+
 /// A file in which each rule is `pattern level` or `pattern block`.
 fn text(version: u64, rules: &[&str]) -> String {
     let (mut domains, mut blocked) = (String::new(), String::new());

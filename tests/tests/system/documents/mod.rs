@@ -23,7 +23,9 @@ use self::{
 /// What pages that expect running services build on.
 const UP: &str =
     "emend up --data-dir before\n# emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402\n";
-/// The same, on PostgreSQL.
+/// The example search node beside it.
+const SEARCH_NODE_UP: &str = "cargo run -p search-node -- serve --namespace cards\n# search-node: \n";
+/// The same as `UP`, on PostgreSQL.
 const UP_ON_POSTGRES: &str =
     "emend up --accept-new-installation --database-url \"$EMEND_DATABASE_URL\"\n# emend: ready \n";
 /// Where the pages expect the database.
@@ -41,6 +43,9 @@ const TYPED: &[&str] = &[
     "docs/integration/research.md",
     "docs/integration/assistant.md",
     OUTPUTS,
+    SEARCH,
+    QUERIES,
+    EVIDENCE,
     EDGE,
     MCP,
     NEAR,
@@ -50,6 +55,10 @@ const TYPED: &[&str] = &[
 const SEARCH_NODE: &str = "examples/search-node/README.md";
 /// The page about ratings, prompts and profiles.
 const OUTPUTS: &str = "docs/outputs.md";
+/// The page about ratings of what was found.
+const SEARCH: &str = "docs/search.md";
+/// The page about what was searched.
+const QUERIES: &str = "docs/queries.md";
 /// The page about look-ups over HTTP.
 const EDGE: &str = "docs/edge.md";
 /// The page about tools for assistants.
@@ -79,7 +88,13 @@ async fn the_readme_works_as_pasted() {
     let Some(mut reader) = Reader::of(&["README.md"]).await else {
         return;
     };
-    reader.reads("README.md").await;
+    let printed = reader.reads("README.md").await.concat();
+    let change = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.starts_with(&["3", "entity_alias:", "the", "lux", "fund", "→", "fund:lux-2"])
+            && line.ends_with(" ms]")
+    };
+    assert!(printed.lines().any(change), "{printed}");
     assert!(reader.ends().await > 5, "the README shows what to type");
 }
 
@@ -101,6 +116,36 @@ async fn feedback_on_ai_output_works_as_pasted() {
     reader.has_typed(UP).await;
     reader.reads(OUTPUTS).await;
     assert!(reader.ends().await > 5, "the page shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feedback_on_searches_works_as_pasted() {
+    for page in [SEARCH, QUERIES] {
+        let Some(mut reader) = Reader::of(&[page]).await else {
+            return;
+        };
+        reader.has_typed(UP).await;
+        if page == SEARCH {
+            reader.has_typed(SEARCH_NODE_UP).await;
+        }
+        reader.reads(page).await;
+        assert!(reader.ends().await > 4, "{page} shows what to type");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_evidence_graph_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&[EVIDENCE]).await else {
+        return;
+    };
+    let page = blocks(&text(EVIDENCE));
+    for (name, language) in [("evidence.jsonl", "json"), ("trust.yaml", "yaml")] {
+        let file = page.iter().find(|block| block.language == language);
+        reader.has_written(name, &file.expect(language).text);
+    }
+    reader.has_typed(UP).await;
+    reader.reads(EVIDENCE).await;
+    assert!(reader.ends().await > 4, "the page shows what to type");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -327,6 +372,16 @@ fn files_named_by_the_deployment_guide_exist() {
 #[test]
 fn every_block_of_every_page_is_tested() {
     let mut unheld = Vec::new();
+    for page in TYPED {
+        let is_typed = |line: &&str| line.starts_with("    emend ") || line.starts_with("    curl ");
+        let text = text(page);
+        let outside = text.split("```").step_by(2).flat_map(str::lines);
+        unheld.extend(
+            outside
+                .filter(is_typed)
+                .map(|line| format!("{page}: not in a block: {line}")),
+        );
+    }
     for page in pages() {
         for block in blocks(&text(&page)) {
             let is_part =

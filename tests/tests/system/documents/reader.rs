@@ -61,6 +61,19 @@ const BUILD_AND_RUN: [(&str, &str); 4] = [
          --http 127.0.0.1:7422 ",
     ),
 ];
+/// What a reader waits for by the clock, and the same here by what is awaited; what it printed is then shown.
+const WAITED_FOR: [(&str, &str); 3] = [
+    (
+        "for who in ana ben eve; do emend search rate q-17 ",
+        "until emend search queries list --json | grep -q q-17; do sleep 0.1; done\n\
+         for who in ana ben eve; do emend search rate q-17 ",
+    ),
+    (
+        "emend watch --until 3 & sleep 1\n",
+        "emend watch --until 3 > watched & until grep -q '^snapshot' watched; do sleep 0.1; done\n",
+    ),
+    ("\nwait\n", "\nwait\ncat watched\n"),
+];
 /// The tools that pages need, each with a word that shows the need and the variable with its path.
 const TOOLS: [(&str, &str); 3] = [
     ("grpcurl ", "EMEND_TEST_GRPCURL"),
@@ -142,17 +155,24 @@ impl Reader {
         })
     }
 
+    /// Has a file in their directory.
+    pub(super) fn has_written(&self, name: &str, text: &str) {
+        fs::write(self.directory.path().join(name), text).expect("a file");
+    }
+
     /// Types something before the first page.
     pub(super) async fn has_typed(&mut self, block: &str) {
         self.types("before the first page", block).await;
     }
 
-    /// Types all commands of a page.
-    pub(super) async fn reads(&mut self, page: &str) {
+    /// Types all commands of a page; answers with what each block printed, unless it keeps running.
+    pub(super) async fn reads(&mut self, page: &str) -> Vec<String> {
+        let mut printed = Vec::new();
         for block in blocks(&text(page)).iter().filter(|block| block.language == "sh") {
-            self.types(page, &block.text).await;
+            printed.push(self.types(page, &block.text).await);
             self.done += 1;
         }
+        printed
     }
 
     /// Ends what is still running; answers with how many blocks were typed.
@@ -161,13 +181,13 @@ impl Reader {
         self.done
     }
 
-    async fn types(&mut self, page: &str, block: &str) {
+    async fn types(&mut self, page: &str, block: &str) -> String {
         if block == THIS {
-            return;
+            return String::new();
         }
         let mut block = block.to_owned();
-        for (from_source, built) in BUILD_AND_RUN {
-            block = block.replace(from_source, built);
+        for (written, here) in BUILD_AND_RUN.into_iter().chain(WAITED_FOR) {
+            block = block.replace(written, here);
         }
         if block.starts_with(STOPPED) {
             self.stops(0).await;
@@ -177,12 +197,12 @@ impl Reader {
         }
         if READY.iter().any(|ready| block.contains(ready)) || block.contains(HOLDS) {
             self.starts(page, &block).await;
-            return;
+            return String::new();
         }
         let script = format!(". ./environment\nset -eu\n{block}\nexport -p > environment");
         let result = run(page, self.shell(&script)).await;
         match (block.strip_prefix(FAILS), result) {
-            (None, Ok(_)) => {}
+            (None, Ok(printed)) => printed,
             (Some(expected), Err(refusal)) => {
                 let code = expected.lines().next().unwrap_or_default().replace('_', "");
                 assert!(
@@ -196,6 +216,7 @@ impl Reader {
                         "{page}:\n{block}\n{refusal}"
                     );
                 }
+                refusal
             }
             (Some(_), Ok(said)) => panic!("{page}:\n{block}\nis not refused:\n{said}"),
             (None, Err(failure)) => {

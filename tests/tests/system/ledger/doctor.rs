@@ -3,7 +3,7 @@
 use emend_tests::harness::{
     System,
     deployment::Up,
-    process::emend,
+    process::{CommandOutput, emend},
     system::Service::{Feedback, Learning},
     tamper::Copy,
 };
@@ -27,8 +27,9 @@ async fn a_doctor_tells(system: System) {
         .directory()
         .map(|path| path.display().to_string())
         .unwrap_or_default();
-    let sound = emend(&arguments(&copy, &directory, &[])).await;
+    let sound = emend(&arguments(&copy, &directory, &["--log-level=debug"])).await;
     assert_eq!(sound.code, 0, "{sound:#?}");
+    assert!(!shows_sql(&sound), "{sound:#?}");
     assert!(sound.stdout.contains("No findings") && sound.stdout.contains("35 corrections, 1 not delivered"));
 
     copy.tamper(
@@ -60,7 +61,27 @@ async fn a_doctor_tells(system: System) {
             "{finding}"
         );
     }
+
+    copy.tamper(
+        Learning,
+        "ALTER TABLE candidates RENAME COLUMN occurrences TO seen",
+    )
+    .await;
+    let broken = emend(&arguments(&copy, &directory, &["--log-level=debug"])).await;
+    assert_eq!(broken.code, 1, "{broken:#?}");
+    assert!(
+        broken.stderr.contains("learning-svc's database: ") && broken.stderr.contains("occurrences"),
+        "{broken:#?}"
+    );
+    assert!(!shows_sql(&broken), "{broken:#?}");
     copy.close().await;
+}
+
+fn shows_sql(output: &CommandOutput) -> bool {
+    let all = format!("{}{}", output.stdout, output.stderr);
+    ["SELECT ", "FROM ", "WHERE "]
+        .iter()
+        .any(|word| all.contains(word))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

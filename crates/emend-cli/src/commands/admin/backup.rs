@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     pair::{FEEDBACK_FILE, LEARNING_FILE},
 };
 
@@ -110,8 +110,9 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     });
     output.result(&json, || {
         format!(
-            "{path}: {} corrections, {} not delivered, revision {head}. It is sound.",
-            report.feedback, report.undelivered
+            "{path}: {}, {} not delivered, revision {head}. It is sound.",
+            counted(report.feedback, "correction", "corrections"),
+            report.undelivered
         )
     })
 }

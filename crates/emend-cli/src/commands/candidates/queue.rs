@@ -11,7 +11,7 @@ use crate::{
     commands::ids,
     context::Context,
     failure::Result,
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, counted},
     view,
     words::{self, Kind},
 };
@@ -91,7 +91,10 @@ pub(super) async fn stats(args: StatsArgs, context: &Context, output: &mut Outpu
     let width = output.width();
     output.result(&view::message(&stats), || {
         let days = if stats.days.is_empty() {
-            format!("Nothing was received or decided in {} days.", args.days)
+            format!(
+                "Nothing was received or decided in {}.",
+                counted(args.days, "day", "days")
+            )
         } else {
             days(&stats.days).render(width)
         };
@@ -129,7 +132,7 @@ fn waiting(waiting: &[QueueWaiting]) -> Table {
     Table::new([
         ("WAITING", Column::Text),
         ("COUNT", Column::Number),
-        ("OLDEST", Column::Fixed),
+        ("OLDEST", Column::Time),
     ])
     .with_rows(waiting, |waiting| {
         [

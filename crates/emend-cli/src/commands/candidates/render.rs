@@ -139,10 +139,10 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize, coloure
 
 fn votes_text(candidate: &Candidate) -> String {
     if candidate.reporter_count == 0 {
-        return format!(
-            "none; it takes {} to apply it without a person",
-            candidate.confirmations_needed
-        );
+        return match candidate.confirmations_needed {
+            0 => "none".to_owned(),
+            needed => format!("none; it takes {needed} to apply it without a person"),
+        };
     }
     format!(
         "{}, proposed {}; net confirmations: {} of {}, {} missing",
@@ -234,7 +234,7 @@ fn feedback(details: &GetCandidateResponse) -> Option<Table> {
 
 fn comments(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
-        ("AT", Column::Fixed),
+        ("AT", Column::Time),
         ("BY", Column::Text),
         ("ASKS", Column::Text),
         ("COMMENT", Column::Text),
@@ -337,6 +337,8 @@ mod tests {
             votes_text(&candidate),
             "none; it takes 4 to apply it without a person"
         );
+        candidate.confirmations_needed = 0;
+        assert_eq!(votes_text(&candidate), "none");
         candidate.reporter_count = 1;
         assert_eq!(net(&candidate), "-1");
     }

@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     let mut client = context.evidence().await?;
     let request = context.request_without_deadline(request);
     let mut lines = client.export_materials(request).await?.into_inner();
-    write_to(args.out.as_deref(), "lines", output, async |to| {
+    write_to(args.out.as_deref(), ("line", "lines"), output, async |to| {
         let mut to = BufWriter::new(to);
         let progress = ProgressBar::new_spinner();
         let mut count = 0;

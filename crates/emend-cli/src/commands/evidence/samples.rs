@@ -162,7 +162,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             let mut samples = client.export_corrections(request).await?.into_inner();
             let out = args.out.as_deref();
             let format = Format::of(out, args.format);
-            write_to(out, "samples", output, async |to| {
+            write_to(out, ("sample", "samples"), output, async |to| {
                 let mut writer = Writer::new(format, to)?;
                 let progress = ProgressBar::new_spinner();
                 let mut count = 0;

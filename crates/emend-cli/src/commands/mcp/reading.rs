@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     failure::{Failure, Result},
+    output::counted,
     view,
 };
 
@@ -271,9 +272,14 @@ impl Server {
             place += 1;
         }
         let mut of = |sort: &str| sorts.remove(sort).unwrap_or_else(|| json!([]));
-        let count = place.saturating_sub(from);
+        let which = if more {
+            "there are more: call again with `next_page_token` as `page_token`"
+        } else {
+            "there are no more"
+        };
+        let count = counted(place.saturating_sub(from), "material", "materials");
         Ok(json!({
-            "message": if more { format!("{count} materials; there are more: call again with `next_page_token` as `page_token`.") } else { format!("{count} materials; these are the last.") },
+            "message": format!("{count}; {which}."),
             "pages": of("pages"),
             "fragments": of("fragments"),
             "claims": of("claims"),
@@ -322,12 +328,5 @@ fn page_size(asked: Option<i32>, default: i32, most: i32) -> Result<i32, Failure
             "page_size",
             format!("must be from 1 to {most}; is {asked}"),
         )),
-    }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {several}"),
     }
 }

@@ -16,7 +16,7 @@ use self::suggestions::{AcceptArgs, ListArgs, RejectArgs, SuggestArgs};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::Output,
+    output::{Output, counted},
     view, words,
 };
 
@@ -256,7 +256,7 @@ fn text(profile: &Profile) -> String {
     let or_dash = |text: String| if text.is_empty() { "–".to_owned() } else { text };
     let years = profile
         .experience_years
-        .map_or_else(String::new, |years| format!("{years} years"));
+        .map_or_else(String::new, |years| counted(years, "year", "years"));
     let rows = [
         ("user", profile.user_id.clone()),
         ("experience", years),

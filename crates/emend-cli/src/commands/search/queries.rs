@@ -261,7 +261,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
 
 fn table(queries: &[Query]) -> Table {
     Table::new([
-        ("SEARCHED", Column::Fixed),
+        ("SEARCHED", Column::Time),
         ("QUERY", Column::Fixed),
         ("TYPE", Column::Text),
         ("HITS", Column::Number),

@@ -15,7 +15,7 @@ use emend_proto::feedback::v1::{
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Column, Output, Table, counted},
     view, words,
 };
 
@@ -132,6 +132,9 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     })
 }
 
+/// Which names a list leaves out.
+const FEWER: &str = "with fewer ratings";
+
 fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
     let groups: [(&str, &[RatingShare]); 6] = [
         ("all", stats.total.as_slice()),
@@ -165,22 +168,27 @@ fn text(stats: &GetFeedbackStatsResponse, width: usize) -> String {
     }
     let mut text = table.render(width);
     let left_out = stats.left_out.unwrap_or_default();
-    for (count, names) in [
-        (left_out.week_count, "weeks, the oldest, are"),
-        (left_out.query_type_count, "query types with fewer ratings are"),
+    for (count, one, many, which) in [
+        (left_out.week_count, "week", "weeks", "the oldest"),
+        (left_out.query_type_count, "query type", "query types", FEWER),
         (
             left_out.embedding_version_count,
-            "embedding versions with fewer ratings are",
+            "embedding version",
+            "embedding versions",
+            FEWER,
         ),
         (
             left_out.index_version_count,
-            "index versions with fewer ratings are",
+            "index version",
+            "index versions",
+            FEWER,
         ),
-        (left_out.variant_count, "variants with fewer ratings are"),
+        (left_out.variant_count, "variant", "variants", FEWER),
     ] {
         if count > 0 {
+            let more = counted(count, &format!("more {one}"), &format!("more {many}"));
             text = format!(
-                "{}\n{count} more {names} not listed; \"all\" counts them.",
+                "{}\nNot listed, but counted in \"all\": {more}, {which}.",
                 text.trim_end()
             );
         }
@@ -329,7 +337,7 @@ pub(super) mod tests {
         assert!(text.contains("10.0 to 50.0 %"), "{text}");
         assert!(text.contains("variant  –"), "{text}");
         assert!(
-            text.contains("\n3 more variants with fewer ratings are not listed;"),
+            text.contains("\nNot listed, but counted in \"all\": 3 more variants, with fewer ratings."),
             "{text}"
         );
         assert!(

@@ -11,6 +11,7 @@ use super::{
     encoding::not_utf8,
     lines::{Lines, MAX_LINE_BYTES, Numbered},
 };
+use crate::output::counted;
 
 /// The records below a header line.
 #[derive(Debug)]
@@ -72,7 +73,8 @@ impl<R: BufRead> Records<R> {
             let (named, found) = (self.header.len(), cells.len());
             if found > self.width {
                 return Err(RowError::row(format!(
-                    "has {found} fields, but the header has {}; is a comma not quoted?",
+                    "has {}, but the header has {}; is a comma not quoted?",
+                    counted(found, "field", "fields"),
                     self.width
                 )));
             }

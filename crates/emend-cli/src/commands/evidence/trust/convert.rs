@@ -78,8 +78,8 @@ pub(super) fn run(args: &Args, context: &Context, output: &mut Output<'_>) -> Re
     if !bad.is_empty() {
         report_bad_rows(&name, &bad);
         return Err(Failure::usage(format!(
-            "{} bad entries; no trust file was written",
-            bad.len()
+            "{}; no trust file was written",
+            counted(bad.len(), "bad entry", "bad entries")
         )));
     }
     let text = trust_file(&context.namespace(), args.file_version, &converted.entries);

@@ -103,7 +103,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
             args.limit,
         )
         .await?;
-    let none = format!("No such suggestions for the user {:?}.", args.user.user);
+    let none = context.none_found(&format!("suggestions for the user {:?}", args.user.user), true);
     output.list(&suggestions, more, suggestion_json, table, &none)
 }
 

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 use super::{
-    Current, Decision, Label, MAX_BYTES, current, diff, prompt_of, put_request, targets::Targets, versions,
-    warn,
+    Current, Decision, Label, MAX_BYTES, current, diff, prompt_of, pulled::Pulled, put_request,
+    targets::Targets, versions, warn,
 };
 use crate::{
     context::Context,
@@ -45,6 +45,9 @@ pub(super) struct PushArgs {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Also set files over what others set since the pull
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     decision: Decision,
 }
@@ -62,6 +65,7 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
     if !args.dry_run {
         fs::create_dir_all(directory).map_err(|error| named(directory, &error))?;
     }
+    let mut pulled = Pulled::read(directory, &args.label.label, context)?;
     let mut left: Vec<&str> = files.iter().map(|(name, _)| &**name).collect();
     let mut unchanged = 0;
     for Current { target, prompt, .. } in &prompts {
@@ -87,6 +91,7 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
             let contents = PromptFile::of(target, prompt).to_string();
             replace(directory, &name, &contents).map_err(|error| named(&directory.join(&name), &error))?;
         }
+        pulled.note(target, prompt.version);
         report(&name, target, action, prompt.version, output, || {
             (!is_same).then(|| {
                 let done = if args.dry_run {
@@ -97,6 +102,9 @@ pub(super) async fn pull(args: PullArgs, context: &Context, output: &mut Output<
                 format!("{name}: {done}, version {}", prompt.version)
             })
         })?;
+    }
+    if !args.dry_run {
+        pulled.write()?;
     }
     if !output.is_json() {
         for name in &left {
@@ -175,11 +183,14 @@ struct Pushed {
     current: Option<Current>,
 }
 
-/// Sets what differs. A file that is no prompt's, or that the service refuses, is named at the end, and the others go on.
+/// Sets what differs. A file that is no prompt's, that the service refuses, or that others have set something else for since it was
+/// pulled, is named at the end, and the others go on.
 pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let label = &args.label.label;
     let mut unchanged = 0;
     let (files, mut wrong) = pushed(&args.directory, label, context).await?;
+    let mut pulled = Pulled::read(&args.directory, label, context)?;
+    let mut overtaken = Vec::new();
     for pushed in files {
         let Pushed {
             name,
@@ -190,7 +201,14 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
         let before = current.as_ref().map(|current| &current.prompt);
         if let Some(before) = before.filter(|before| before.says_the_same(prompt)) {
             unchanged += 1;
+            pulled.note(target, before.version);
             report(name, target, "unchanged", before.version, output, || None)?;
+            continue;
+        }
+        let now = before.map_or(0, |before| before.version);
+        if pulled.version(target).is_some_and(|base| base != now) && !args.force {
+            overtaken.push(name.clone());
+            report(name, target, "conflict", now, output, || None)?;
             continue;
         }
         if args.dry_run {
@@ -222,6 +240,8 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
         warn(&args.directory.join(name), &response.warnings);
         let resource = response.resource.unwrap_or_default();
         let version = prompt_of(resource.value.as_ref()).map_or(0, |prompt| prompt.version);
+        pulled.note(target, version);
+        pulled.write()?;
         report(name, target, "set", version, output, || {
             Some(format!(
                 "{name}: set, version {version} of {target} is current under {label} (revision {})",
@@ -232,10 +252,21 @@ pub(super) async fn push(args: PushArgs, context: &Context, output: &mut Output<
     if !output.is_json() {
         output.line(&format!("{unchanged} unchanged"))?;
     }
-    if wrong.is_empty() {
-        return Ok(());
+    if !args.dry_run {
+        pulled.write()?;
     }
-    Err(Failure::usage(wrong.join("\n")))
+    if !overtaken.is_empty() {
+        wrong.push(format!(
+            "others set something else since it was pulled: {}\n  `emend outputs prompts diff TARGET` shows what; push with --force sets \
+             the file over it, pull with --force takes it",
+            overtaken.join(", ")
+        ));
+    }
+    match (wrong.len(), overtaken.len()) {
+        (0, _) => Ok(()),
+        (1, 1..) => Err(Failure::Conflict(wrong.concat())),
+        _ => Err(Failure::usage(wrong.join("\n"))),
+    }
 }
 
 /// Whether a refusal concerns one prompt, so that others may be taken.

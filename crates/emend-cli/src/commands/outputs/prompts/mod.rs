@@ -2,6 +2,7 @@
 
 mod diff;
 mod files;
+mod pulled;
 mod read;
 mod render;
 mod review;

@@ -69,8 +69,11 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
             .filter(|version| is_wanted(version) && has_label(version))
             .collect();
         let none = match &args.target {
-            Some(target) => context.none_of(&format!("such versions of a prompt for {target:?}")),
-            None => context.none_of("such versions of prompts"),
+            Some(target) => {
+                let is_filtered = !wanted.is_empty() || args.label.is_some() || args.redacted;
+                context.none_found(&format!("versions of a prompt for {target:?}"), is_filtered)
+            }
+            None => context.none_found("versions of prompts", true),
         };
         let table = if args.redacted {
             redacted_table
@@ -91,7 +94,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         more,
         view::message,
         proposals_table,
-        &context.none_of("such prompts"),
+        &context.none_found("proposed prompts", true),
     )
 }
 

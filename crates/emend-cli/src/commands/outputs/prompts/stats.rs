@@ -147,8 +147,8 @@ fn versions_table(stats: &GetOutputStatsResponse) -> Table {
         ("GOOD", Column::Number),
         ("NEUTRAL", Column::Number),
         ("BAD", Column::Number),
-        ("FIRST RATED", Column::Fixed),
-        ("LAST RATED", Column::Fixed),
+        ("FIRST RATED", Column::Time),
+        ("LAST RATED", Column::Time),
     ])
     .with_rows(&stats.versions, |version| {
         [

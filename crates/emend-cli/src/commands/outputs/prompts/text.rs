@@ -13,7 +13,7 @@ use emend_proto::{
 
 use super::{Current, diff};
 use crate::{
-    output::{Cell, Column, Table},
+    output::{Cell, Column, Table, counted},
     view::{short_time, version_status},
     words,
 };
@@ -228,8 +228,8 @@ pub(super) fn version_of(candidate: &Candidate) -> String {
 /// What an improvement is made of, why it is better, and what it changes.
 pub(in crate::commands) fn improvement_text(improvement: &Improvement, coloured: bool) -> String {
     let mut text = format!(
-        "made of   {} ratings: {} good, {} neutral, {} bad\nby        {}\nwhy       {}\n",
-        improvement.rating_count,
+        "made of   {}: {} good, {} neutral, {} bad\nby        {}\nwhy       {}\n",
+        counted(improvement.rating_count, "rating", "ratings"),
         improvement.good_count,
         improvement.neutral_count,
         improvement.bad_count,
@@ -359,7 +359,7 @@ mod tests {
             let shown = table.render(80);
             assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
             let words: Vec<&str> = shown.split_whitespace().collect();
-            for word in format!("approved by dana, 09-21 14:13: {reason} production 12").split(' ') {
+            for word in format!("approved by dana, 2026-09-21T14:13Z: {reason} production 12").split(' ') {
                 assert!(words.contains(&word), "{word}: {shown}");
             }
         }

@@ -71,7 +71,7 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         return Err(refused(rejected));
     }
     let progress = progress_bar(examples.len() as u64);
-    let mut imported = 0_u64;
+    let (mut imported, mut added) = (0_u64, 0_u64);
     let mut rest = examples.into_iter().peekable();
     let mut client = context.feedback().await?;
     while rest.peek().is_some() {
@@ -92,7 +92,12 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         let mut errors = Vec::new();
         for (line, result) in lines.into_iter().zip(answered.into_inner().results) {
             match result.status.as_ref().and_then(from_item_status) {
-                None => imported += 1,
+                None => {
+                    imported += 1;
+                    // What has become of it since is said only of what was stored before.
+                    let stored = result.feedback.unwrap_or_default();
+                    added += u64::from(stored.present.is_none());
+                }
                 Some(status) => errors.extend(of_line(line, status.into())),
             }
         }
@@ -102,13 +107,14 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         progress.set_position(imported);
     }
     progress.finish_and_clear();
-    let json = json!({"imported": imported, "rejected": rejected});
+    let json = json!({"imported": imported, "added": added, "rejected": rejected});
     output.result(&json, || {
         let rejected = match rejected {
             0 => String::new(),
             count => format!(", {count} rejected"),
         };
-        format!("{} imported{rejected}", counted(imported, "rating", "ratings"))
+        let imported = counted(imported, "rating", "ratings");
+        format!("{imported} imported, {added} of them new{rejected}")
     })?;
     if rejected > 0 && args.mode == BadRows::AllOrNothing {
         return Err(Failure::usage(format!(

@@ -5,7 +5,7 @@ use emend_proto::feedback::v1::{GetFeedbackStatsResponse, RatingShare};
 use jiff::civil::Date;
 
 use super::{interval, name, percent};
-use crate::output::shortened;
+use crate::output::{counted, shortened};
 
 const WIDTH: f64 = 880.0;
 const LEFT: f64 = 72.0;
@@ -51,9 +51,9 @@ pub(super) fn draw(stats: &GetFeedbackStatsResponse) -> String {
     let subtitle = match total.negative_share {
         None => "there are no ratings".to_owned(),
         Some(share) => format!(
-            "{} of {} ratings; bars are 95 % confidence intervals (Wilson)",
+            "{} of {}; bars are 95 % confidence intervals (Wilson)",
             percent(share),
-            total.rating_count
+            counted(total.rating_count, "rating", "ratings")
         ),
     };
     svg.text(24.0, 58.0, "start", 13.0, MUTED, &subtitle);
@@ -181,9 +181,9 @@ fn shares(share: &RatingShare) -> Option<(f64, f64, f64)> {
 fn described(what: &str, share: &RatingShare) -> String {
     let percentage = share.negative_share.map(percent).unwrap_or_default();
     format!(
-        "{what}{}: {percentage} of {} ratings, {}",
+        "{what}{}: {percentage} of {}, {}",
         name(share),
-        share.rating_count,
+        counted(share.rating_count, "rating", "ratings"),
         interval(share.negative_share_low, share.negative_share_high)
     )
 }

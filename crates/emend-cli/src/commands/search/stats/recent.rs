@@ -3,7 +3,7 @@
 use emend_proto::feedback::v1::{ClickThrough, RecentSearches};
 
 use super::{interval, percent};
-use crate::output::{Column, Table};
+use crate::output::{Column, Table, counted};
 
 /// The table, and what it leaves out; nothing where no query is kept.
 pub(super) fn text(recent: &RecentSearches, width: usize) -> Option<String> {
@@ -24,12 +24,13 @@ pub(super) fn text(recent: &RecentSearches, width: usize) -> Option<String> {
         }
     }
     let mut text = table.render(width);
-    for (count, names) in [
-        (recent.left_out_query_count, "queries with fewer searches"),
-        (recent.left_out_variant_count, "variants with fewer searches"),
+    for (count, one, many) in [
+        (recent.left_out_query_count, "query", "queries"),
+        (recent.left_out_variant_count, "variant", "variants"),
     ] {
         if count > 0 {
-            text = format!("{}\n{count} more {names} are not listed.", text.trim_end());
+            let more = counted(count, &format!("more {one}"), &format!("more {many}"));
+            text = format!("{}\nNot listed: {more} with fewer searches.", text.trim_end());
         }
     }
     Some(text)
@@ -120,7 +121,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with("\n7 more queries with fewer searches are not listed."),
+            text.ends_with("\nNot listed: 7 more queries with fewer searches."),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -29,6 +29,7 @@ pub(super) fn text(worst: &WorstQueries, width: usize) -> Option<String> {
     let text = table.render(width);
     Some(match worst.left_out_query_count {
         0 => text,
+        1 => format!("{}\n1 more query is not listed.", text.trim_end()),
         count => format!("{}\n{count} more queries are not listed.", text.trim_end()),
     })
 }
