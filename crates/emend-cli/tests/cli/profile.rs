@@ -192,7 +192,7 @@ async fn a_profile_is_a_section_of_its_users_prompts_only() {
         ];
         up.run(&words).await.ok().stdout
     };
-    assert_eq!(render("eve", "en").await, "Answer.");
+    assert_eq!(render("eve", "en").await, "Answer.\n");
     for language in ["en", "ja"] {
         let text = render("mia", language).await;
         assert!(text.starts_with("Answer.") && text.contains("Rust"), "{text}");

@@ -292,7 +292,9 @@ async fn both_services_can_share_one_postgresql_database() {
 
     let (user, place) = url.rsplit_once('@').expect("a user and a place");
     let (user, _) = user.rsplit_once(':').expect("a password");
-    let other = run(&["up", "--database-url", &format!("{user}:wrong@{place}")]).await;
+    let wrong = format!("--database-url={user}:wrong@{place}");
+    let free = ["--feedback-addr=127.0.0.1:0", "--learning-addr=127.0.0.1:0"];
+    let other = run(&[&["up", &*wrong][..], &free].concat()).await;
     refused(&other, "does not accept the user and password of its URL");
     assert_eq!(
         other.stderr.matches("authentication failed").count(),

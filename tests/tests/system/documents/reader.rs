@@ -65,7 +65,7 @@ const BUILD_AND_RUN: [(&str, &str); 4] = [
 const WAITED_FOR: [(&str, &str); 3] = [
     (
         "for who in ana ben eve; do emend search rate q-17 ",
-        "until emend search queries list --json | grep -q q-17; do sleep 0.1; done\n\
+        "until emend search queries list --json | grep -q 'EN-002.*click'; do sleep 0.1; done\n\
          for who in ana ben eve; do emend search rate q-17 ",
     ),
     (
