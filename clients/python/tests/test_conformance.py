@@ -201,6 +201,8 @@ def test_a_node_holds_what_the_messages_say(line: dict[str, Any], followed: dict
     eventually("all streams were opened", lambda: len(script.cursors) > streams, within=60)
     agree(line, script.cursors[:streams], [stream["cursor"] for stream in answer["streams"]])
     agree(line, script.cursors[streams], answer["next_cursor"])
+    # An event may be told after the next stream was opened.
+    eventually("the end of each stream is told", lambda: len(ended) >= streams)
     agree(line, ended[:streams], [stream["ended"] for stream in answer["streams"]])
     if answer["next_cursor"]:
         # It agreed with the digests of all that it should hold, or it would have left before this.

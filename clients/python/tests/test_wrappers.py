@@ -137,7 +137,12 @@ def test_prompts_are_rendered_with_examples(
     assert node.profile(namespace, "ana").experience_years is None
     with emend.Outputs(pair.learning, namespace=namespace) as outputs:
         outputs.update_profile(
-            profile={"user_id": "ben", "known_technologies": ["Docker"], "learning_goals": ["Kubernetes"]}
+            profile={
+                "namespace": namespace,
+                "user_id": "ben",
+                "known_technologies": ["Docker"],
+                "learning_goals": ["Kubernetes"],
+            }
         )
         learnings = [("docker-101", "Docker"), ("go-101", "Go"), ("k8s-101", "Kubernetes")]
         ranked = outputs.rank_learnings(
