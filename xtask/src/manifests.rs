@@ -22,6 +22,8 @@ use crate::{
 
 const OVERLAYS: &str = "deploy/k8s/overlays";
 const COMPONENTS: &str = "deploy/k8s/components";
+/// Where every object that is rendered stands once, in the target directory.
+const DISTINCT: &str = "manifests/distinct";
 
 /// The version of Kubernetes' schemas to validate against. The manifests need 1.30, which enables `preStop.sleep` by
 /// default.
@@ -149,6 +151,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
         let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
             return Ok(Outcome::NotRun("checkov is missing".to_owned()));
         };
+        distinct(workspace, &directory)?;
         // Exceptions are annotations in the manifests, each with its reason.
         process::run(
             workspace
@@ -161,7 +164,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
                     "--quiet",
                     "-d",
                 ])
-                .arg(&directory),
+                .arg(workspace.target(DISTINCT)),
         )?;
         Ok(Outcome::Done)
     });
@@ -336,7 +339,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Files of the same names with the objects of each that no file before it has: most are the same in many.
 fn distinct(workspace: &Workspace, rendered: &Path) -> Result<Vec<PathBuf>> {
-    let directory = workspace.target("manifests/distinct");
+    let directory = workspace.target(DISTINCT);
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }

@@ -39,8 +39,15 @@ go get emend.dev/clients/go@v0.0.0",
     run: "cd hello; go run .",
 };
 
-/// What takes too long for each change: the module in a project elsewhere.
+/// What takes too long for each change: the tests with the race detector, for which Go compiles everything once more; and the module
+/// in a project elsewhere.
 pub(super) fn check_long(workspace: &Workspace, _: bool, steps: &mut Steps) {
+    steps.run("client in Go: races", || {
+        let Some(go) = tools::go() else {
+            return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
+        };
+        test(workspace, &go, &["-race"])
+    });
     steps.run("guide in Go", || {
         let Some(go) = tools::go() else {
             return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
@@ -50,7 +57,7 @@ pub(super) fn check_long(workspace: &Workspace, _: bool, steps: &mut Steps) {
     });
 }
 
-/// The generated code, format, vet, staticcheck, and the tests with the race detector. Without Go one line says so.
+/// The generated code, format, vet, staticcheck, and the tests. Without Go one line says so.
 pub(super) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     let Some(go) = tools::go() else {
         steps.run("client in Go", || {
@@ -79,13 +86,17 @@ pub(super) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
             Ok(Outcome::Done)
         });
     }
-    steps.run("client in Go: tests", || {
-        let mut tests = command(workspace, go, MODULE);
-        tests
-            .args(["test", "-race", "-count=1", "."])
-            .env("EMEND_TEST_PROGRAM", workspace.target("debug/emend"));
-        process::run(&mut tests).map(|()| Outcome::Done)
-    });
+    steps.run("client in Go: tests", || test(workspace, go, &[]));
+}
+
+fn test(workspace: &Workspace, go: &Path, options: &[&str]) -> Result<Outcome> {
+    let mut tests = command(workspace, go, MODULE);
+    tests
+        .args(["test", "-count=1"])
+        .args(options)
+        .arg(".")
+        .env("EMEND_TEST_PROGRAM", workspace.target("debug/emend"));
+    process::run(&mut tests).map(|()| Outcome::Done)
 }
 
 /// Generates the code from the protos; `cargo xtask proto` does this.

@@ -9,6 +9,8 @@ mod node;
 mod pair;
 mod python;
 
+use std::{panic, thread};
+
 use clap::ValueEnum;
 
 use crate::{
@@ -61,13 +63,30 @@ pub(crate) fn write(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     node::write(workspace, may_install, steps);
 }
 
-/// Checks the clients of all languages, or of one.
+/// Checks the clients of all languages side by side, for most of their tests wait; or of one.
 pub(crate) fn check(workspace: &Workspace, may_install: bool, only: Option<Language>, steps: &mut Steps) {
-    for (language, check, _) in CHECKS {
-        if only.is_none_or(|only| only == language) {
-            check(workspace, may_install, steps);
-        }
+    let all_steps = thread::scope(|scope| {
+        let checks = CHECKS
+            .into_iter()
+            .filter(|(language, ..)| only.is_none_or(|only| only == *language));
+        let running: Vec<_> = checks
+            .map(|(_, check, _)| {
+                scope.spawn(move || {
+                    let mut steps = Steps::default();
+                    check(workspace, may_install, &mut steps);
+                    steps
+                })
+            })
+            .collect();
+        running.into_iter().map(join).collect::<Vec<_>>()
+    });
+    for its_steps in all_steps {
+        steps.append(its_steps);
     }
+}
+
+fn join(running: thread::ScopedJoinHandle<'_, Steps>) -> Steps {
+    running.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
 }
 
 /// Checks what takes too long for each change: ten minutes of updates, and the packages as people build and begin with them.
