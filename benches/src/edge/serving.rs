@@ -28,8 +28,8 @@ use super::phrase;
 const NAMESPACE: &str = "bench";
 /// Rows of one message.
 const ROWS: usize = 1_000;
-/// Rows of one import: those of a million new keys need more memory than a service allows an import.
-const OF_IMPORT: usize = 500_000;
+/// Rows of one import: more new keys need more memory than a service allows an import.
+const OF_IMPORT: usize = 200_000;
 
 fn verb(number: usize) -> String {
     format!("create_{}", number % 5_000)
