@@ -466,6 +466,28 @@ mod tests {
     }
 
     #[test]
+    fn problems_of_nodes_are_in_the_readers_language() {
+        for name in [
+            "DIGEST_MISMATCH",
+            "INSTALLATION_MISMATCH",
+            "AWAY",
+            "REFUSED",
+            "DRIFT",
+        ] {
+            let [english, japanese] =
+                [Language::English, Language::Japanese].map(|language| language.problem(name));
+            assert!(
+                english != name && japanese != name && english != japanese,
+                "{name}"
+            );
+        }
+        assert_eq!(
+            Language::English.problem("OF_ANOTHER_RELEASE"),
+            "OF_ANOTHER_RELEASE"
+        );
+    }
+
+    #[test]
     fn a_time_is_given_for_machines_and_people() {
         let at = prost_types::Timestamp {
             seconds: 1_764_390_000,

@@ -276,8 +276,8 @@ const DOCUMENTS: [&str; 19] = [
     r#"{"_index":"ubi_queries","_source":{"query_id":"found","user_query":"jaar","query_response_hit_ids":["x"]}}"#,
     r#"{"action_name":"click","query_id":"found","object":{"object_id":"x"},"position":{"ordinal":1}}"#,
     // Two pages of results, more than are kept of a query.
-    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["1","2","3","4"],"timestamp":"2025-01-24T09:30:00Z"}"#,
-    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["4","5","6","7"],"timestamp":"2025-01-24T09:30:09Z"}"#,
+    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["1","2","3","4","5","6","7"],"timestamp":"2025-01-24T09:30:00Z"}"#,
+    r#"{"query_id":"paged","user_query":"cable","client_id":"c4","query_response_hit_ids":["6","7","8","9","10","11","12"],"timestamp":"2025-01-24T09:30:09Z"}"#,
     r#"{"query_id":"jumped","user_query":"two\nlines","query_response_hit_ids":["x"],"client_id":"c2"}"#,
     // As version 1.3.0 of the schemas has them: no id, no zone, an action of 100 characters.
     r#"{"application":"shop","user_query":"nameless","client_id":"c3","query_response_id":"r","query_response_hit_ids":["x"],"timestamp":"2018-11-13T20:20:39","query_attributes":{}}"#,

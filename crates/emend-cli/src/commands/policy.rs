@@ -520,3 +520,18 @@ fn text(policy: &Policy, near: Option<&NearLookup>) -> String {
         .collect();
     aligned(&rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_contest_is_called_one_contest() {
+        let policy = Policy {
+            reevaluation_remaining: 1,
+            ..Policy::default()
+        };
+        let text = text(&policy, None);
+        assert!(text.contains("1 contest is still to be evaluated"), "{text}");
+    }
+}

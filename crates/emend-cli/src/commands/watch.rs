@@ -299,3 +299,38 @@ fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
         words::kind_name(key.kind)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use tonic::Status;
+
+    use super::*;
+
+    #[test]
+    fn only_what_would_be_refused_again_is_refused_for_good() {
+        let is_refused = |status: Option<Status>| {
+            let event = SubscriberEvent::Disconnected {
+                reason: "a reason".to_owned(),
+                retry_in: Duration::ZERO,
+                status: status.map(|status| Box::new(Explained::from(&status))),
+            };
+            refused(&event).is_some()
+        };
+        let may_pass = [
+            Code::Cancelled,
+            Code::Unknown,
+            Code::DeadlineExceeded,
+            Code::AlreadyExists,
+            Code::ResourceExhausted,
+            Code::Aborted,
+            Code::Internal,
+            Code::Unavailable,
+            Code::DataLoss,
+        ];
+        for code in (1..=16).map(Code::from) {
+            let is_for_good = is_refused(Some(Status::new(code, "no")));
+            assert_eq!(is_for_good, !may_pass.contains(&code), "{code:?}");
+        }
+        assert!(!is_refused(None), "whoever does not answer does not refuse");
+    }
+}

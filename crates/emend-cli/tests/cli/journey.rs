@@ -448,6 +448,15 @@ async fn in_a_terminal_without_a_size_lines_are_as_long_as_columns_says() {
         shown("0").await.is_some_and(|longest| longest > 100),
         "it is not known"
     );
+    // What is no terminal has no columns.
+    let unseen = command_of(emend)
+        .args(["doctor", "--data-dir", "/nowhere"])
+        .env("COLUMNS", "20")
+        .stdin(Stdio::null())
+        .output();
+    let unseen = unseen.await.expect("emend");
+    let unseen = String::from_utf8(unseen.stderr).expect("UTF-8");
+    assert!(unseen.contains("there is no database"), "{unseen}");
 }
 
 #[tokio::test]

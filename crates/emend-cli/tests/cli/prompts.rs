@@ -609,6 +609,53 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
 }
 
 #[tokio::test]
+async fn what_others_set_is_noticed_whatever_was_done_since_the_pull() {
+    let up = Up::ephemeral().await;
+    up.puts("INTERPRET", "First.", &[]).await.ok();
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let path = directory.path().to_str().expect("text");
+    let writes = |text: &str| fs::write(at("INTERPRET.md"), text).expect("a file");
+    let refused = async |why: &str, code: i32| {
+        let refused = up.run(&["outputs", "prompts", "push", path]).await;
+        assert_eq!(refused.code, code, "{refused:?}");
+        assert!(refused.stderr.contains(why), "{refused:?}");
+    };
+    let overtaken = "others set something else since it was pulled: INTERPRET.md";
+
+    // A file that came another way is known once it was pushed, and not by a dry run.
+    writes("First.");
+    assert_eq!(up.shows(&["push", path, "--dry-run"]).await, "1 unchanged\n");
+    assert!(!at(".emend-pulled").exists());
+    assert_eq!(up.shows(&["push", path]).await, "1 unchanged\n");
+    up.puts("INTERPRET", "Theirs.", &[]).await.ok();
+    writes("Mine.");
+    refused(overtaken, 4).await;
+
+    // A pull that writes nothing takes nothing.
+    let left = up.run(&["outputs", "prompts", "pull", path]).await;
+    assert_eq!(left.code, 4, "{left:?}");
+    up.shows(&["pull", path, "--dry-run", "--force"]).await;
+    refused(overtaken, 4).await;
+
+    // Under another label and in another namespace, nothing was pulled.
+    for elsewhere in [["--label", "staging"], ["--namespace", "elsewhere"]] {
+        let pushed = up.shows(&[&["push", path], &elsewhere[..]].concat()).await;
+        assert!(pushed.starts_with("INTERPRET.md: set, "), "{pushed}");
+    }
+
+    // Each push is what the next one is compared with.
+    up.shows(&["pull", path, "--force"]).await;
+    for text in ["Mine.", "Mine, too."] {
+        writes(text);
+        up.shows(&["push", path]).await;
+    }
+    fs::write(at(".emend-pulled"), "{").expect("a file");
+    writes("Unnoticed.");
+    refused("without it, what others set is not noticed", 2).await;
+}
+
+#[tokio::test]
 async fn rated_outputs_are_exported_for_training() {
     let up = Up::ephemeral().await;
     up.puts(TARGET, "Summarise the day.", &[]).await.ok();

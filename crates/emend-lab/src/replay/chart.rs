@@ -216,6 +216,7 @@ mod tests {
             "promotions",
             "of them wrong",
             "day 3: 72.0 % answered right",
+            "day 3: 64.9 % test set, every near answer",
         ] {
             assert!(chart.contains(part), "{part}");
         }

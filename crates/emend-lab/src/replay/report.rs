@@ -412,6 +412,13 @@ pub(super) mod tests {
             (Some(120), Some(1))
         );
         assert!(report().summary().contains("(0.83 %)"));
+        let mut report = report();
+        report.audit.awaiting_review = 1;
+        let summary = report.summary();
+        assert!(
+            summary.contains("1 candidate awaits a person's decision"),
+            "{summary}"
+        );
         assert!((share(0, 0)).abs() < f64::EPSILON);
     }
 }

@@ -8,10 +8,10 @@ use emend_core::{
 };
 use emend_proto::feedback::v1 as pb;
 use feedback_store::{
-    ports::{ErasureStore, Group},
+    ports::{ErasureStore, Group, QueryStore as _},
     records::{
         documents::NamedResults,
-        queries::{KEPT_RESULTS, New, Query, QueryResult},
+        queries::{KEPT_RESULTS, KeptCounts, New, Query, QueryResult},
     },
     testing::{TestStore, feedback, namespace, search_rated, stored},
 };
@@ -32,6 +32,10 @@ on_both! {
     what_was_recorded_whole_or_by_another_caller_stays_as_it_is
     a_document_brings_back_nothing_that_was_erased
     of_equal_interactions_the_earliest_counts
+    what_is_done_again_later_changes_nothing
+    more_results_than_are_told_apart_are_read_again
+    only_the_day_and_the_names_of_a_query_are_counted_anew
+    a_query_whose_day_is_no_longer_counted_is_not_counted_again
 }
 
 fn day(number: i64) -> Timestamp {
@@ -146,6 +150,8 @@ async fn a_rating_keeps_what_documents_add_to_its_query_later(database: &TestSto
         (&*copy().await.query_text, copy().await.hit_count),
         ("sweep", Some(0))
     );
+    // Clicks are kept with a rating beyond the clicks themselves.
+    database.execute("DELETE FROM query_interactions").await.unwrap();
     let earlier = document("q-1", 1, "wipe", Some(&["a", "b"]), "");
     record(database, &posted(vec![earlier])).await;
     let renewed = copy().await;
@@ -179,8 +185,9 @@ async fn what_was_recorded_whole_or_by_another_caller_stays_as_it_is(database: &
     let ([text, session], results) = told(database, "q-2").await;
     assert_eq!([&*text, &session, &results.concat()], ["theirs", "", "a"]);
     // Nor does a whole one add to documents.
+    let before = found(database, "q-2").await;
     record(database, &group(vec![query("q-2", "whole")], vec![])).await;
-    assert_eq!(told(database, "q-2").await.0[0], "theirs");
+    assert_eq!(found(database, "q-2").await, before);
 }
 
 async fn a_document_brings_back_nothing_that_was_erased(database: &TestStore) {
@@ -190,9 +197,15 @@ async fn a_document_brings_back_nothing_that_was_erased(database: &TestStore) {
     stored(&*database.store, &given, None).await;
     record(
         database,
-        &posted(vec![of("query-1", 2, "session-1"), of("q-2", 2, "")]),
+        &posted(vec![
+            of("query-1", 2, "session-1"),
+            of("q-2", 2, ""),
+            of("q-3", 2, ""),
+        ]),
     )
     .await;
+    let copied = search_rated(JANE, "q-2", Down);
+    stored(&*database.store, &copied, None).await;
     database.sql().redact(&[redaction(given.id)]).await.unwrap();
     assert_eq!(
         told(database, "q-2").await.0[0],
@@ -201,12 +214,23 @@ async fn a_document_brings_back_nothing_that_was_erased(database: &TestStore) {
     );
     record(
         database,
-        &posted(vec![of("query-1", 1, ""), of("q-2", 1, "session-1")]),
+        &posted(vec![
+            of("query-1", 1, ""),
+            of("q-2", 1, "session-1"),
+            of("q-3", 3, "session-1"),
+        ]),
     )
     .await;
-    for id in ["query-1", "q-2"] {
+    for (id, on) in [("query-1", 1), ("q-2", 1), ("q-3", 2)] {
         assert_eq!(told(database, id).await.0, [""; 2], "{id}");
-        assert_eq!(found(database, id).await.unwrap().searched_at, day(1), "{id}");
+        assert_eq!(found(database, id).await.unwrap().searched_at, day(on), "{id}");
+    }
+    for (number, expected) in [
+        ("SELECT count(*) FROM search_ratings WHERE length(query) > 0", 0),
+        // What was counted stays.
+        ("SELECT queries FROM query_terms WHERE term = 'cards'", 3),
+    ] {
+        assert_eq!(database.number(number).await, expected, "{number}");
     }
     assert_eq!(database.findings().await, []);
 }
@@ -218,14 +242,70 @@ async fn of_equal_interactions_the_earliest_counts(database: &TestStore) {
         click
     };
     record(database, &posted(vec![document("q-1", 1, "wipe", None, "")])).await;
-    assert_eq!(
-        record(database, &group(vec![], vec![clicked(7), clicked(5)])).await,
-        (0, 1)
-    );
-    assert_eq!(
-        record(database, &group(vec![], vec![clicked(3), clicked(6)])).await,
-        (0, 0)
-    );
+    for (days, new, earliest) in [([7, 5], 1, 5), ([3, 6], 0, 3)] {
+        let again = group(vec![], days.map(clicked).to_vec());
+        assert_eq!(record(database, &again).await, (0, new));
+        let found = found(database, "q-1").await.unwrap().interactions;
+        let acted_at: Vec<_> = found.iter().map(|one| one.acted_at).collect();
+        assert_eq!(acted_at, [day(earliest)]);
+    }
+}
+
+async fn what_is_done_again_later_changes_nothing(database: &TestStore) {
+    let clicked = |position: u32, on: i64| {
+        let mut click = acted("q-1", "a", "click", position);
+        click.at = Some(day(on));
+        click
+    };
+    record(database, &posted(vec![document("q-1", 1, "wipe", None, "")])).await;
+    record(database, &group(vec![], vec![clicked(1, 5)])).await;
+    // At another position it is not the same.
+    let more = group(vec![], vec![clicked(1, 7), clicked(2, 3)]);
+    assert_eq!(record(database, &more).await, (0, 1));
     let found = found(database, "q-1").await.unwrap().interactions;
-    assert_eq!(found.iter().map(|one| one.acted_at).collect::<Vec<_>>(), [day(3)]);
+    let mut found: Vec<_> = found
+        .iter()
+        .map(|one| (one.interaction.position, one.acted_at))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, [(1, day(5)), (2, day(3))]);
+}
+
+async fn more_results_than_are_told_apart_are_read_again(database: &TestStore) {
+    for page in 0..2 {
+        let ids: Vec<String> = (0..60).map(|result| format!("{page}-{result}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let page = document("q-1", page, "wipe", Some(&ids), "");
+        record(database, &posted(vec![page])).await;
+    }
+    assert_eq!(found(database, "q-1").await.unwrap().query.hit_count, Some(120));
+}
+
+async fn only_the_day_and_the_names_of_a_query_are_counted_anew(database: &TestStore) {
+    let mut whole = group(vec![query("q-1", "whole")], vec![]);
+    whole.queries[0].0.at = Some(day(1));
+    record(database, &whole).await;
+    for (id, found) in [
+        ("q-2", None),
+        ("q-3", Some(&["b"][..])),
+        ("q-2", Some(&["a"][..])),
+    ] {
+        record(database, &posted(vec![document(id, 1, "wipe", found, "")])).await;
+    }
+    let known = "SELECT CAST(sum(queries) AS BIGINT) FROM query_days WHERE unknown_hits = 0";
+    assert_eq!(database.number(known).await, 3);
+}
+
+async fn a_query_whose_day_is_no_longer_counted_is_not_counted_again(database: &TestStore) {
+    record(database, &posted(vec![document("q-1", 2, "wipe", None, "")])).await;
+    let pruned = database.sql().prune_counts(KeptCounts::SET).await.unwrap();
+    assert_eq!(pruned.rows, 1);
+    record(
+        database,
+        &posted(vec![document("q-1", 1, "wipe", Some(&["a"]), "")]),
+    )
+    .await;
+    assert_eq!(found(database, "q-1").await.unwrap().searched_at, day(1));
+    assert_eq!(database.number("SELECT count(*) FROM query_days").await, 0);
+    assert_eq!(database.findings().await, []);
 }

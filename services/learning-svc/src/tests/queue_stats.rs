@@ -1,7 +1,7 @@
 //! The review queue in figures, and searched.
 
 use emend_base::Clock as _;
-use emend_core::{Kind, Policy, Revision, RiskLevel, Status};
+use emend_core::{Kind, Namespace, Policy, Revision, RiskLevel, Status};
 use emend_serve::auth::Access;
 use learning_store::{
     contests::{CandidateFilter, CandidateOrder, Listing},
@@ -83,6 +83,8 @@ async fn what_happened_is_counted_by_day_and_what_waits_by_kind(world: &World) {
     .await;
     let frozen = app.queue.stats(&namespace(), 1).await.unwrap().frozen;
     assert_eq!(frozen, [Kind::EntityAlias, Kind::Synonym]);
+    let elsewhere = Namespace::parse("elsewhere").unwrap();
+    assert_eq!(app.queue.stats(&elsewhere, 1).await.unwrap().frozen, []);
 }
 
 async fn a_text_is_found_in_keys_and_values_page_by_page(world: &World) {

@@ -361,7 +361,7 @@ async fn domains_claims_and_edges_are_decided() {
         "{restored}"
     );
     let events = visitor.open("evidence/events").await.body;
-    for told in ["spam.example", "claim:1", "edge:1"] {
+    for told in ["spam.example", "claim:1", "edge:1", "rejected (SPAM)"] {
         assert!(events.contains(told), "{told}: {events}");
     }
     console.stop().await;

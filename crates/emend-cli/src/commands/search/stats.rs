@@ -320,6 +320,7 @@ pub(super) mod tests {
             total: Some(share("", 5, 20)),
             variants: vec![share("A", 5, 20), share("", 1, 4)],
             left_out: Some(StatsLeftOut {
+                query_type_count: 1,
                 variant_count: 3,
                 ..StatsLeftOut::default()
             }),
@@ -336,10 +337,10 @@ pub(super) mod tests {
         let text = text(&stats, 100);
         assert!(text.contains("10.0 to 50.0 %"), "{text}");
         assert!(text.contains("variant  –"), "{text}");
-        assert!(
-            text.contains("\nNot listed, but counted in \"all\": 3 more variants, with fewer ratings."),
-            "{text}"
-        );
+        for left_out in ["1 more query type", "3 more variants"] {
+            let told = format!("\nNot listed, but counted in \"all\": {left_out}, with fewer ratings.");
+            assert!(text.contains(&told), "{told}: {text}");
+        }
         assert!(
             text.lines().next().is_some_and(|heading| heading.len() < 80),
             "{text}"

@@ -154,3 +154,21 @@ fn a_first_approval_ends_with_the_last_supporter() {
         (Status::AwaitingReview, Some(Reason::HighRisk))
     );
 }
+
+#[test]
+fn what_was_mined_lacks_no_votes_where_only_people_decide() {
+    let mined = |risk| {
+        let mut scenario = Scenario::new(Kind::InvocationPhrase);
+        scenario.policy.votes.risk = risk;
+        scenario.policy.reviewers_needed = 2;
+        let value = scenario.value("a");
+        scenario.event(&Event::Mined { value }).unwrap();
+        scenario
+    };
+    let lacks = |scenario: &Scenario| scenario.state.candidates[0].confirmations_needed();
+    assert_eq!(lacks(&mined(RiskLevel::High)), 0);
+    let mut approved = mined(RiskLevel::Medium);
+    assert_eq!(lacks(&approved), 3);
+    approved.approve("a", None, false).unwrap();
+    assert_eq!((approved.now_stands("a"), lacks(&approved)), (APPROVED_ONCE, 0));
+}

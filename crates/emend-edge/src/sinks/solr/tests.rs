@@ -58,19 +58,24 @@ impl Fake {
     }
 }
 
-#[tokio::test]
-async fn a_set_has_rather_too_much_than_too_little_wherever_solr_refuses_a_step() {
-    let engine = Arc::new(Mutex::new(Fake::default()));
-    let shared = engine.clone();
-    let server = Server::answering(move |request| shared.lock().unwrap().answer(request)).await;
+/// A sink of a core or a collection of a Solr.
+fn solr_of(server: &Server, place: &str) -> Solr {
     let settings = format!(
-        "kind = \"solr\"\naddress = \"{}\"\ncore = \"c\"\nset = \"own\"\nfield = \"t\"",
+        "kind = \"solr\"\naddress = \"{}\"\n{place}\nset = \"own\"\nfield = \"t\"",
         server.url
     );
     let TargetConfig::Solr(config) = sink(&settings).1 else {
         panic!("{settings}");
     };
-    let mut solr = Solr::new(config);
+    Solr::new(config)
+}
+
+#[tokio::test]
+async fn a_set_has_rather_too_much_than_too_little_wherever_solr_refuses_a_step() {
+    let engine = Arc::new(Mutex::new(Fake::default()));
+    let shared = engine.clone();
+    let server = Server::answering(move |request| shared.lock().unwrap().answer(request)).await;
+    let mut solr = solr_of(&server, "core = \"c\"");
     let before = wanted(
         &[
             ("notebook", &["laptop", "pc"]),
@@ -129,17 +134,37 @@ async fn a_set_has_rather_too_much_than_too_little_wherever_solr_refuses_a_step(
 async fn a_node_of_a_cloud_without_the_collection_is_named_as_such() {
     let other = json!({"status": {"c": {}, "d_shard1_replica_n1": {"cloud": {"collection": "d"}}}});
     let server = Server::answering(move |_| Reply::Json(other.clone())).await;
-    let settings = format!(
-        "kind = \"solr\"\naddress = \"{}\"\ncollection = \"c\"\nset = \"own\"\nfield = \"t\"",
-        server.url
-    );
-    let TargetConfig::Solr(config) = sink(&settings).1 else {
-        panic!("{settings}");
-    };
-    let refused = Solr::new(config).read(&wanted(&[], 1)).await.unwrap_err();
+    let mut solr = solr_of(&server, "collection = \"c\"");
+    let refused = solr.read(&wanted(&[], 1)).await.unwrap_err();
     assert!(
         refused.words.contains("no replica of the collection \"c\"")
             && refused.words.contains("load balancer"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn all_steps_go_to_one_core_of_a_collection_and_the_collection_is_reloaded() {
+    let of = |collection: &str| json!({"cloud": {"collection": collection}});
+    let cores = json!({"status": {"a": of("others"), "c": of("products"), "d": of("products")}});
+    let engine = Mutex::new(Fake::default());
+    let server = Server::answering(move |request| {
+        if request.starts_with("GET /admin/cores?action=STATUS&") {
+            return Reply::Json(cores.clone());
+        }
+        engine.lock().unwrap().answer(request)
+    })
+    .await;
+    let mut solr = solr_of(&server, "collection = \"products\"");
+    let before = wanted(&[("notebook", &["laptop"]), ("tv", &["television"])], 1);
+    let after = wanted(&[("tv", &["television", "telly"])], 2);
+    for wanted in [&before, &after] {
+        solr.write(wanted).await.unwrap();
+        assert_eq!(solr.read(wanted).await, Ok(Seen::Intact(wanted.stamp())));
+    }
+    let asked = server.asked();
+    let count = |of: &str| asked.iter().filter(|asked| asked.contains(of)).count();
+    assert!(count(" /c/schema/") > 4, "{asked:?}");
+    assert_eq!(count(" /c/schema/"), count("/schema/"), "{asked:?}");
+    assert_eq!(count("GET /admin/collections?action=RELOAD&name=products&"), 2);
 }

@@ -49,7 +49,7 @@ mod tests {
             person_count: people,
             ..WorstQuery::default()
         };
-        let worst = WorstQueries {
+        let mut worst = WorstQueries {
             queries: vec![query("returns", 3), query("", 1)],
             left_out_query_count: 2,
         };
@@ -66,6 +66,9 @@ mod tests {
                 "2 more queries are not listed."
             ]
         );
+        worst.left_out_query_count = 1;
+        let text = super::text(&worst, 80).unwrap();
+        assert!(text.ends_with("\n1 more query is not listed."), "{text}");
         assert_eq!(super::text(&WorstQueries::default(), 80), None);
     }
 }
