@@ -40,7 +40,7 @@ pub(crate) struct Generalise {
     /// A directory with train.csv and test.csv: evaluate on them first.
     #[arg(long)]
     dataset: Option<PathBuf>,
-    /// A directory with vectors in Model2Vec's format: evaluate with them, too.
+    /// A directory with vectors in Model2Vec's format or a sentence encoder in ONNX: evaluate with them, too.
     #[arg(long, requires = "dataset")]
     vectors: Option<PathBuf>,
     /// Draws over which figures are averaged, where less than everything is learned.
@@ -59,12 +59,12 @@ pub(crate) fn run(args: &Generalise) -> Result<()> {
     if let Some(directory) = &args.dataset {
         let dataset = load(directory)?;
         evaluate(&dataset, args.seeds, &Method::Lexical);
-        if let Some(vectors) = &args.vectors {
-            evaluate(
-                &dataset,
-                args.seeds,
-                &Method::Vectors(emend_vectors::read(vectors)?),
-            );
+        if let Some(directory) = &args.vectors {
+            let before = memory::resident()?;
+            let method = Method::Vectors(emend_vectors::read(directory)?);
+            let kibibytes = memory::resident()?.saturating_sub(before);
+            cost_with_vectors(&dataset, &method, kibibytes);
+            evaluate(&dataset, args.seeds, &method);
         }
     }
     cost(args)
@@ -129,6 +129,37 @@ fn evaluate(dataset: &Dataset, seeds: u64, method: &Method) {
             percent(mean.left_alone),
         );
     }
+    println!();
+}
+
+/// What vectors cost where all of train.csv is learned: of the words of people, because an encoder takes the longer the more tokens it
+/// is given.
+fn cost_with_vectors(dataset: &Dataset, method: &Method, kibibytes: u64) {
+    let (mut index, _) = learn(dataset, Share::All, 1, method.clone());
+    let fit = |index: &mut Index| {
+        let begun = Instant::now();
+        index.adopt(index.refit());
+        begun.elapsed()
+    };
+    let (first, next) = (fit(&mut index), fit(&mut index));
+    let asked: Vec<String> = dataset
+        .test
+        .iter()
+        .map(|asked| asked.key.as_str().to_owned())
+        .collect();
+    let near = |phrase: &str| index.near(phrase, &|_| false, 0.0);
+    println!("with vectors, all learned; microseconds of every call");
+    println!("{:>34} {:>10} {:>10}", "", "median", "p99");
+    for name in ["near look-up, asked the first time", "near look-up, asked again"] {
+        print_row(name, &sorted(&asked, near));
+    }
+    println!(
+        "first fit {:.1} s, the next {:.1} s; near look-ups hold {:.1} MiB, vectors {:.1} MiB before the first",
+        first.as_secs_f64(),
+        next.as_secs_f64(),
+        mebibytes(index.bytes() as u64 / 1024),
+        mebibytes(kibibytes)
+    );
     println!();
 }
 
@@ -254,8 +285,7 @@ fn cost(args: &Generalise) -> Result<()> {
     );
     println!("{:>34} {:>10} {:>10}", "", "median", "p99");
     for (name, nanos) in rows {
-        let at = |percent: usize| micros(nanos[nanos.len() * percent / 100]);
-        println!("{name:>34} {:>10.2} {:>10.2}", at(50), at(99));
+        print_row(name, &nanos);
     }
     let mut index = Index::new(Method::Lexical);
     index.replace(learned.iter().map(|(phrase, choice)| (&**phrase, &**choice)));
@@ -267,6 +297,12 @@ fn cost(args: &Generalise) -> Result<()> {
         mebibytes(exact_kibibytes)
     );
     Ok(())
+}
+
+/// The median and the 99th percentile of calls.
+fn print_row(name: &str, nanos: &[u128]) {
+    let at = |percent: usize| micros(nanos[nanos.len() * percent / 100]);
+    println!("{name:>34} {:>10.2} {:>10.2}", at(50), at(99));
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of one call")]

@@ -108,6 +108,12 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> Exi
         steps.append(counts);
     }
     if matches!(tier, Tier::Nightly) {
+        steps.run("sentence encoders", || {
+            // With no other package, so that none is built with it.
+            let arguments = ["--locked", "--package=emend-vectors", "--features=model2vec,onnx"];
+            process::run(lint::linted(workspace.cargo(["test"]).args(arguments)))?;
+            Ok(Outcome::Done)
+        });
         clients::check_long(workspace, may_install, None, &mut steps);
     }
     steps.run("nothing skipped", || {

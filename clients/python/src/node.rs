@@ -208,10 +208,12 @@ impl Node {
     #[pyo3(signature = (namespace, phrase, candidates=None, kind=None, user=None, near=false))]
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "an argument from Python is taken, not lent"
+        clippy::too_many_arguments,
+        reason = "arguments from Python are taken, not lent, and as many as it names"
     )]
     fn resolve(
         &self,
+        py: Python<'_>,
         namespace: &str,
         phrase: &str,
         candidates: Option<Vec<(String, f64)>>,
@@ -221,10 +223,10 @@ impl Node {
     ) -> PyResult<Hit> {
         let candidates = candidates.iter().flatten();
         let candidates = candidates.map(|(value, score)| (&**value, *score));
-        self.0
-            .resolve(namespace, phrase, kind, user, candidates, near)
-            .map(Hit)
-            .map_err(|error| raised(&error))
+        let resolve = || self.0.resolve(namespace, phrase, kind, user, candidates, near);
+        // An encoder takes milliseconds, for which Python's other threads go on.
+        let resolved = if near { py.detach(resolve) } else { resolve() };
+        resolved.map(Hit).map_err(|error| raised(&error))
     }
 
     fn is_blocked(&self, namespace: &str, host: &str) -> PyResult<bool> {

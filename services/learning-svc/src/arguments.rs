@@ -225,8 +225,8 @@ pub struct DatabaseArgs {
     /// How long what users did is kept for suggestions, from when it was recorded, 1h to 3650d; what was suggested from it stays
     #[arg(long, value_name = "SPAN", default_value = "90d", value_parser = long_span)]
     pub activity_retention: SignedDuration,
-    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`): `Resolve` gives near
-    /// answers by them, too, where a policy names just these
+    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`) or a sentence encoder
+    /// (`model.onnx`, `tokenizer.json`): `Resolve` gives near answers by them, too, where a policy names just these
     #[arg(long, value_name = "DIR", env = "EMEND_LEARNING_NEAR_VECTORS")]
     pub near_vectors: Option<PathBuf>,
 }

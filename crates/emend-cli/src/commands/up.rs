@@ -91,8 +91,8 @@ pub struct Args {
     /// version is greater; in TOML if its name ends in .toml, otherwise in YAML
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TRUST_FILE")]
     trust_file: Option<PathBuf>,
-    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`): near answers are given
-    /// by them, too, where a policy names just these
+    /// A directory with vectors in Model2Vec's format (`config.json`, `model.safetensors`, `tokenizer.json`) or a sentence encoder
+    /// (`model.onnx`, `tokenizer.json`): near answers are given by them, too, where a policy names just these
     #[arg(long, value_name = "DIR", env = "EMEND_LEARNING_NEAR_VECTORS")]
     near_vectors: Option<PathBuf>,
     /// What generates prompts and suggestions.

@@ -7,7 +7,8 @@
 //!
 //! Everything follows from the method, the phrases that were fitted and those in force, whatever their order and
 //! whatever the machine: no platform mathematics, one order of summation. [`ModelRevision`] stands for all three. Equal
-//! revisions give equal answers, byte for byte.
+//! revisions give equal answers, byte for byte, where equal phrases have equal vectors: those of words and of static vectors do on
+//! every machine, those of an encoder on machines of one kind.
 
 mod arithmetic;
 mod calibration;
@@ -41,13 +42,19 @@ const VERSION: &[u8] = b"1";
 /// Phrases that are named as reasons, at most.
 const REASONS: usize = 3;
 
-/// Vectors of phrases, from a file that all nodes have.
+/// Vectors of phrases, from files that all nodes have.
 pub trait Vectors: fmt::Debug + Send + Sync {
-    /// What tells one file from another: a hash of its bytes.
+    /// What tells one set of files from another: a hash of their bytes.
     fn hash(&self) -> &str;
 
     /// The vector of a phrase in normal form, of the same length each time; none if nothing of it is known.
     fn vector(&self, phrase: &str) -> Option<Vec<f32>>;
+
+    /// The same of a phrase that is learned, or of a choice's name: each fit asks for all of them again, so what takes long to make
+    /// is to be kept.
+    fn of_learned(&self, phrase: &str) -> Option<Vec<f32>> {
+        self.vector(phrase)
+    }
 }
 
 /// How phrases are compared.
@@ -61,11 +68,27 @@ pub enum Method {
 }
 
 impl Method {
-    /// What tells one file of vectors from another; empty: by words alone.
+    /// What tells one set of files from another; empty: by words alone.
     pub fn hash(&self) -> &str {
         match self {
             Self::Lexical => "",
             Self::Vectors(vectors) => vectors.hash(),
+        }
+    }
+
+    /// The vector of a phrase that is looked up, if there are any.
+    fn vector(&self, phrase: &str) -> Option<Vec<f32>> {
+        match self {
+            Self::Lexical => None,
+            Self::Vectors(vectors) => vectors.vector(phrase),
+        }
+    }
+
+    /// The same of a phrase that is learned, or of a choice's name.
+    fn vector_of_learned(&self, phrase: &str) -> Option<Vec<f32>> {
+        match self {
+            Self::Lexical => None,
+            Self::Vectors(vectors) => vectors.of_learned(phrase),
         }
     }
 }

@@ -91,7 +91,10 @@ impl Model {
         let vectors: Vec<Vector> = learned
             .iter()
             .zip(&features)
-            .map(|(learned, features)| vector(method, &vocabulary, &learned.phrase, features))
+            .map(|(learned, features)| {
+                let dense = method.vector_of_learned(&learned.phrase);
+                vector(&vocabulary, features, dense)
+            })
             .collect();
         let mut neighbours = Neighbours::default();
         for (learned, features) in learned.into_iter().zip(&features) {
@@ -138,10 +141,8 @@ impl Model {
         }
         let names = self.choices.iter().enumerate().map(|(choice, name)| {
             let name = normalize(name);
-            (
-                vector(method, &self.vocabulary, &name, &Features::of(&name)),
-                choice,
-            )
+            let dense = method.vector_of_learned(&name);
+            (vector(&self.vocabulary, &Features::of(&name), dense), choice)
         });
         let examples: Vec<(Vector, usize)> = vectors
             .into_iter()
@@ -227,7 +228,7 @@ impl Model {
         if weighed.is_empty() && matches!(method, Method::Lexical) {
             return None;
         }
-        let vector = vector(method, &self.vocabulary, phrase, &features);
+        let vector = vector(&self.vocabulary, &features, method.vector(phrase));
         (!weighed.is_empty() || !vector.is_empty()).then(|| Looked {
             vector,
             similarities: self.neighbours.similarities(&weighed),
@@ -318,11 +319,9 @@ fn most_rows(choices: usize) -> usize {
 }
 
 /// A phrase as the classifier sees it: its features and, after those, its vector.
-fn vector(method: &Method, vocabulary: &Vocabulary, phrase: &str, features: &Features) -> Vector {
+fn vector(vocabulary: &Vocabulary, features: &Features, dense: Option<Vec<f32>>) -> Vector {
     let mut vector = vocabulary.vector(features);
-    if let Method::Vectors(vectors) = method
-        && let Some(dense) = vectors.vector(phrase)
-    {
+    if let Some(dense) = dense {
         let squares: f32 = dense.iter().map(|value| value * value).sum();
         let factor = VECTORS_WEIGHT / squares.sqrt().max(f32::MIN_POSITIVE);
         let rows = (vocabulary.rows()..).zip(dense);

@@ -3,26 +3,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt::{self, Write as _},
-    fs,
-    path::Path,
-};
+use std::{fmt, path::Path};
 
 use emend_core::generalise::Vectors;
 use model2vec_rs::model::StaticModel;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 // Only its features are of use.
 use tokenizers as _;
 
-use crate::{MAX_BYTES, MAX_DIMENSIONS, ReadError};
+use crate::{MAX_DIMENSIONS, MODEL2VEC as MODEL, ReadError, TOKENIZER, files};
 
-/// The matrix.
-const MODEL: &str = "model.safetensors";
-/// What cuts a phrase into tokens.
-const TOKENIZER: &str = "tokenizer.json";
 /// Whether vectors are brought to length 1; other fields do not matter.
 const CONFIG: &str = "config.json";
 
@@ -34,9 +25,9 @@ pub(crate) struct StaticVectors {
 
 impl StaticVectors {
     pub(crate) fn read(directory: &Path) -> Result<Self, ReadError> {
-        let read = |name: &str| read_file(&directory.join(name));
+        let read = |name: &str| files::read(&directory.join(name));
         let (config, model, tokenizer) = (read(CONFIG)?, read(MODEL)?, read(TOKENIZER)?);
-        let hash = hash_of(&[&config, &model, &tokenizer]);
+        let hash = files::hash(&[&config, &model, &tokenizer]);
         let model = checked(&tokenizer, &model, &config).map_err(|reason| ReadError::Format {
             directory: directory.to_owned(),
             reason,
@@ -63,34 +54,6 @@ impl fmt::Debug for StaticVectors {
             .field("dimensions", &self.model.dim())
             .finish_non_exhaustive()
     }
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let failed = |error| ReadError::File {
-        path: path.to_owned(),
-        error,
-    };
-    let bytes = fs::metadata(path).map_err(failed)?.len();
-    if bytes > MAX_BYTES {
-        return Err(ReadError::TooLarge {
-            path: path.to_owned(),
-            bytes,
-        });
-    }
-    fs::read(path).map_err(failed)
-}
-
-fn hash_of(files: &[&[u8]]) -> String {
-    let mut hash = Sha256::new();
-    for file in files {
-        hash.update(file);
-    }
-    let mut hex = String::with_capacity(64);
-    for byte in hash.finalize() {
-        // A `String` takes what is written.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }
 
 /// The model, of which each token has a row.

@@ -68,7 +68,7 @@ fn a_phrase_has_the_mean_of_its_words() {
 fn the_hash_is_of_all_three_files() {
     let (words, model) = (tokenizer(&[("pay", 1), ("fee", 2)]), matrix("embeddings", &ROWS));
     let hash = |tokenizer: &str, model: &[u8]| read(tokenizer, model).unwrap().hash().to_owned();
-    let expected = hash_of(&[[CONFIG_TEXT.as_bytes(), &model, words.as_bytes()]
+    let expected = files::hash(&[[CONFIG_TEXT.as_bytes(), &model, words.as_bytes()]
         .concat()
         .as_slice()]);
     assert_eq!(hash(&words, &model), expected);

@@ -85,7 +85,7 @@ impl Guesses {
                 "the model of near answers is being made",
             ));
         }
-        Ok(answering.near_beside(&query, &exact))
+        answering.near_beside(&query, &exact).await
     }
 }
 

@@ -123,7 +123,7 @@ impl NearModels {
             self.model(state, &query.namespace, query.kind, PATIENCE).await?
         };
         let answering = Answering::new(model, setting);
-        Ok((answering.near_beside(query, exact), answering.status))
+        Ok((answering.near_beside(query, exact).await?, answering.status))
     }
 
     /// What answers for a namespace and a kind with each of these settings: by one model, whatever is learned meanwhile. It is for
@@ -382,10 +382,24 @@ impl Answering {
         }
     }
 
-    /// The near answer to a query, given the exact one: none where anything was learned for the phrase itself.
-    pub(crate) fn near_beside(&self, query: &ResolveQuery, exact: &Answer) -> Option<Near> {
-        let is_known = exact.found.is_some() || exact.found_prohibited;
-        self.near(query, &exact.prohibited).filter(|_| !is_known)
+    /// The near answer to a query, given the exact one: none where anything was learned for the phrase itself. Vectors may take
+    /// milliseconds to make, for which no other call waits.
+    pub(crate) async fn near_beside(
+        &self,
+        query: &ResolveQuery,
+        exact: &Answer,
+    ) -> Result<Option<Near>, Error> {
+        if exact.found.is_some() || exact.found_prohibited {
+            return Ok(None);
+        }
+        let method = self.index.as_ref().map(Index::method);
+        if !matches!(method, Some(Method::Vectors(_))) {
+            return Ok(self.near(query, &exact.prohibited));
+        }
+        let (answering, query, prohibited) = (self.clone(), query.clone(), exact.prohibited.clone());
+        let near = tokio::task::spawn_blocking(move || answering.near(&query, &prohibited));
+        near.await
+            .map_err(|_| Error::internal("a near answer can't be given"))
     }
 
     /// The near answer to a query; never one of these choices, which are sorted.
