@@ -88,9 +88,10 @@ async fn out_of_reach(browser: &Browser) -> Vec<String> {
         window.usable[0]?.focus();
         window.reached = new Set([document.activeElement]);
         window.unmarked = new Set();
+        // Where the walk comes round, the page may hear of the focus before it has it: nothing is `:focus` then, nor marked.
         document.addEventListener('focusin', event => {
             window.reached.add(event.target);
-            if (event.target !== document.body && getComputedStyle(event.target).outlineStyle === 'none') window.unmarked.add(event.target);
+            if (event.target.matches(':focus') && event.target !== document.body && getComputedStyle(event.target).outlineStyle === 'none') window.unmarked.add(event.target);
         });
         // A date has a stop for each of its parts.
         return window.usable.length + 6 * document.querySelectorAll('[type=date]').length + 40;";
@@ -98,8 +99,9 @@ async fn out_of_reach(browser: &Browser) -> Vec<String> {
     browser
         .press(&keys::TAB.repeat(usize::try_from(stops).expect("some hundred")))
         .await;
-    let end = "return [...window.usable.filter(element => !window.reached.has(element)), ...window.unmarked]
-        .map(element => element.outerHTML.slice(0, 120))";
+    let end = "const told = (what, elements) => [...elements].map(element => `${what}: ${element.outerHTML.slice(0, 120)}`);
+        return [...told('not reached', window.usable.filter(element => !window.reached.has(element))),
+            ...told('not marked', window.unmarked)];";
     let found = browser.evaluate(end).await;
     serde_json::from_value(found).expect("texts")
 }
