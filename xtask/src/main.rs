@@ -7,6 +7,7 @@ mod custom;
 mod dashboard;
 mod debian;
 mod dependencies;
+mod digest;
 mod dist;
 mod docs;
 mod engines;

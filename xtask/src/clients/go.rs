@@ -1,4 +1,4 @@
-//! The Go module: its generated code, vet, staticcheck, and its tests against a real pair.
+//! The Go module: whether its generated code is that of the protos, vet, staticcheck, and its tests against a real pair.
 
 use std::{
     collections::BTreeMap,
@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::installed::Guide;
 use crate::{
+    digest::sha256,
     process::{self, Workspace},
     steps::{Outcome, Steps},
     tools,
@@ -24,6 +25,10 @@ const MODULE: &str = "clients/go";
 const EXAMPLE: &str = "examples/go";
 /// Where its generated code is.
 const GENERATED: &str = "clients/go/gen";
+/// How it is generated.
+const TEMPLATE: &str = "clients/go/buf.gen.yaml";
+/// The digest of the generated code and of what it was generated from. It says without Go whether one was changed without the other.
+const DIGEST: &str = "clients/go/gen.sha256";
 /// Built by Go.
 const STATICCHECK: &str = "honnef.co/go/tools/cmd/staticcheck@v0.8.2";
 
@@ -39,9 +44,15 @@ go get emend.dev/clients/go@v0.0.0",
     run: "cd hello; go run .",
 };
 
-/// What takes too long for each change: the tests with the race detector, for which Go compiles everything once more; and the module
-/// in a project elsewhere.
-pub(super) fn check_long(workspace: &Workspace, _: bool, steps: &mut Steps) {
+/// What takes too long for each change: the generated code anew, by plugins that Go builds first; the tests with the race detector,
+/// for which it compiles everything once more; and the module in a project elsewhere.
+pub(super) fn check_long(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+    steps.run("client in Go: generated anew", || {
+        let Some(go) = tools::go() else {
+            return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
+        };
+        check_generated(workspace, may_install, &go)
+    });
     steps.run("client in Go: races", || {
         let Some(go) = tools::go() else {
             return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
@@ -58,7 +69,15 @@ pub(super) fn check_long(workspace: &Workspace, _: bool, steps: &mut Steps) {
 }
 
 /// The generated code, format, vet, staticcheck, and the tests. Without Go one line says so.
-pub(super) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+pub(super) fn check(workspace: &Workspace, _: bool, steps: &mut Steps) {
+    steps.run("client in Go: digest of the generated code", || {
+        let written = fs::read_to_string(workspace.path(DIGEST)).context(DIGEST)?;
+        ensure!(
+            written == digest(workspace)?,
+            "{GENERATED}, the protos and {DIGEST} don't belong together: `cargo xtask proto` generates them"
+        );
+        Ok(Outcome::Done)
+    });
     let Some(go) = tools::go() else {
         steps.run("client in Go", || {
             Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)))
@@ -66,9 +85,6 @@ pub(super) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
         return;
     };
     let go = &*go;
-    steps.run("client in Go: generated code", || {
-        check_generated(workspace, may_install, go)
-    });
     for (name, module) in [("client in Go: vet", MODULE), ("example in Go: vet", EXAMPLE)] {
         steps.run(name, || {
             let unformatted = process::output(
@@ -105,20 +121,39 @@ pub(crate) fn generate(workspace: &Workspace, buf: &Path) -> Result<Outcome> {
         return Ok(Outcome::NotRun(format!("{} names no Go", tools::GO_VARIABLE)));
     };
     generate_into(workspace, buf, &go, &workspace.path(MODULE))?;
+    fs::write(workspace.path(DIGEST), digest(workspace)?)?;
     Ok(Outcome::Done)
+}
+
+/// The digest of all files of the protos and of the generated code, by name and length, and of the template.
+fn digest(workspace: &Workspace) -> Result<String> {
+    let mut all = Vec::new();
+    for directory in ["proto", GENERATED] {
+        for (name, content) in files(&workspace.path(directory))? {
+            let (name, length) = (name.display(), content.len());
+            all.extend(
+                format!(
+                    "{directory}/{name} {length}
+"
+                )
+                .into_bytes(),
+            );
+            all.extend(content);
+        }
+    }
+    all.extend(fs::read(workspace.path(TEMPLATE))?);
+    Ok(format!(
+        "{}
+",
+        sha256(&all)
+    ))
 }
 
 fn generate_into(workspace: &Workspace, buf: &Path, go: &Path, out: &Path) -> Result<()> {
     process::run(
         workspace
             .command(buf)
-            .args([
-                "generate",
-                "proto",
-                "--clean",
-                "--template",
-                "clients/go/buf.gen.yaml",
-            ])
+            .args(["generate", "proto", "--clean", "--template", TEMPLATE])
             .arg("--output")
             .arg(out)
             .env("PATH", path_with(go)?),

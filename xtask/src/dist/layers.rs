@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, io::Write as _};
 
 use anyhow::Result;
 use flate2::{Compression, write::GzEncoder};
-use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
+
+use crate::digest::sha256;
 
 /// Paths without a leading slash. Parents sort before what they hold.
 #[derive(Default)]
@@ -105,12 +106,4 @@ impl Layer {
 /// The digest of bytes, as images name their parts by: `sha256:` and 64 hexadecimal digits.
 pub(super) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", sha256(bytes))
-}
-
-/// SHA-256 in hexadecimal digits.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest
-        .iter()
-        .fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
 }

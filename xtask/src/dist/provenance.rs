@@ -4,7 +4,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{layers::sha256, runtime::Runtime, sources::Sources};
+use super::{runtime::Runtime, sources::Sources};
+use crate::digest::sha256;
 
 /// What kind of build the parameters are of; docs/deploy.md says what they mean.
 const BUILD_TYPE: &str = "urn:emend:cargo-xtask-dist:1";
