@@ -1,13 +1,14 @@
 //! What asks: look-ups that are due at fixed times, over connections that stay open.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, thread, time::Duration};
 
 use anyhow::{Context as _, Result};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpStream, UnixStream},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::JoinSet,
-    time::{Instant, sleep_until},
+    time::Instant,
 };
 
 use super::phrase;
@@ -68,57 +69,77 @@ impl Load {
     /// Asks, and waits for all answers.
     pub(super) async fn ask(self, at: &At) -> Result<Found> {
         let start = Instant::now() + WARM_UP / 10;
-        let mut asking = JoinSet::new();
+        let (mut asking, mut turns) = (JoinSet::new(), Vec::new());
         for number in 0..self.connections {
+            let (give, take) = unbounded_channel();
+            turns.push(give);
             match at {
                 At::Address(address) => {
                     let connection = TcpStream::connect(address).await?;
                     connection.set_nodelay(true)?;
-                    asking.spawn(self.ask_by(connection, number, start, address.to_string()));
+                    asking.spawn(self.ask_by(connection, number, take, address.to_string()));
                 }
                 At::Socket(path) => {
                     let connection = UnixStream::connect(path).await?;
-                    asking.spawn(self.ask_by(connection, number, start, "edge".to_owned()));
+                    asking.spawn(self.ask_by(connection, number, take, "edge".to_owned()));
                 }
             }
         }
+        thread::spawn(move || self.give_turns(start, &turns));
         let mut found = Vec::new();
         while let Some(asked) = asking.join_next().await {
-            found.extend(asked??);
+            for (due, took) in asked?? {
+                if due >= start + WARM_UP {
+                    found.push(took);
+                }
+            }
         }
         found.sort_unstable();
         Ok(Found(found))
     }
 
+    /// Gives the connections their turns one after the other, evenly over time. Timers of tokio are as fine as a millisecond: with
+    /// them all connections would ask at once.
+    fn give_turns(self, start: Instant, turns: &[UnboundedSender<Instant>]) {
+        let pause = Duration::from_secs(1) / self.rate;
+        let mut due = start;
+        for turn in turns.iter().cycle() {
+            if due >= start + WARM_UP + self.time {
+                return;
+            }
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            if turn.send(due).is_err() {
+                return;
+            }
+            due += pause;
+        }
+    }
+
+    /// Asks at each turn, and says when it was due and how long the answer took.
     async fn ask_by(
         self,
         mut connection: impl AsyncRead + AsyncWrite + Unpin,
         number: u32,
-        start: Instant,
+        mut turns: UnboundedReceiver<Instant>,
         host: String,
-    ) -> Result<Vec<Duration>> {
-        let pause = Duration::from_secs(1) / self.rate;
-        let mut due = start + pause * number;
-        let end = start + WARM_UP + self.time;
+    ) -> Result<Vec<(Instant, Duration)>> {
         let mut place = number as usize;
         let mut found = Vec::new();
         let mut buffer = Vec::with_capacity(4_096);
-        while due < end {
-            // A timer is late by up to a millisecond, which is nobody's but its own; who comes late to a look-up that is due is not.
-            let waits = due > Instant::now();
-            sleep_until(due).await;
+        loop {
+            // Whoever waits for a turn is late by what a timer is late, which is nobody's but its own; who comes late to one is not.
+            let waits = turns.is_empty();
+            let Some(due) = turns.recv().await else {
+                return Ok(found);
+            };
             let from = if waits { Instant::now() } else { due };
             place = (place + STEP) % (2 * self.phrases.max(1));
             let asked = phrase(place).replace(' ', "+");
             let request = format!("GET /v1/bench/resolve?phrase={asked} HTTP/1.1\r\nHost: {host}\r\n\r\n");
             connection.write_all(request.as_bytes()).await?;
             answered(&mut connection, &mut buffer).await?;
-            if due >= start + WARM_UP {
-                found.push(from.elapsed());
-            }
-            due += pause * self.connections;
+            found.push((due, from.elapsed()));
         }
-        Ok(found)
     }
 }
 
