@@ -2759,7 +2759,7 @@ export interface PutResourceResponse {
   revision: number
   /**
    * What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it
-   * stands.
+   * stands; a label under which no prompt of another target is current, which perhaps nobody follows.
    */
   warnings: string[]
 }
@@ -4261,8 +4261,8 @@ export interface UsePromptVersionResponse {
   /** The revision that was written. */
   revision: number
   /**
-   * What may not be meant, in words: a label under which no prompt was current before, which perhaps nobody
-   * follows.
+   * What may not be meant, in words: a label under which no prompt of another target is current, which perhaps
+   * nobody follows.
    */
   warnings: string[]
 }

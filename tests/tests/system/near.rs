@@ -4,7 +4,7 @@
 use emend_core::{Kind, Namespace};
 use emend_proto::{
     common::v1::{ResourceKey, ResourceKind},
-    feedback::v1::{Query, RecordQueryRequest},
+    feedback::v1::{Query, QueryInteraction, RecordInteractionRequest, RecordQueryRequest},
     learning::v1::{
         CandidateOrigin, CandidateStatus, ListCandidatesRequest, NearStatus, Policy, PreviewCandidateRequest,
         PreviewPolicyRequest, PreviewQuery, ResolveRequest, ResolveResponse,
@@ -167,25 +167,38 @@ both_databases! {
         assert_eq!(learning.verb_for("freeze the plastic").await, "");
     }
 
-    async fn a_query_that_finds_nothing_and_is_near_to_what_was_learned_waits_for_a_person(system) {
+    async fn a_query_that_finds_nothing_and_is_near_to_what_was_learned_or_clicked_waits_for_a_person(system) {
         teach(system).await;
-        let queries = (0..3).map(|session| Query {
-            query_id: format!("q-{session}"),
-            query_text: ASKED.into(),
-            session_id: format!("s-{session}"),
-            hit_count: Some(0),
-            ..Query::default()
+        let searched = [("q", ASKED, 0), ("apart", "a charge back form", 0), ("whole", "a chargeback form", 2)];
+        let queries = (0..3).flat_map(|session| {
+            searched.map(|(name, text, hits)| Query {
+                query_id: format!("{name}-{session}"),
+                query_text: text.into(),
+                session_id: format!("{name}-{session}"),
+                hit_count: Some(hits),
+                ..Query::default()
+            })
         });
         let request = RecordQueryRequest { namespace: NAMESPACE.into(), queries: queries.collect() };
         let feedback = system.feedback();
         assert_eq!(answered(feedback.queries.clone().record_query(request).await).dropped_count, 0);
+        let clicks = (0..3).map(|session| QueryInteraction {
+            query_id: format!("whole-{session}"),
+            object_id: "form-1".into(),
+            action: "click".into(),
+            ..QueryInteraction::default()
+        });
+        let request = RecordInteractionRequest { namespace: NAMESPACE.into(), interactions: clicks.collect() };
+        answered(feedback.queries.clone().record_interaction(request).await);
         eventually("they are stored", || async {
             let listed = emend_proto::feedback::v1::ListQueriesRequest {
                 namespace: NAMESPACE.into(),
                 ..Default::default()
             };
-            let stored = answered(feedback.queries.clone().list_queries(listed).await).queries.len();
-            if stored == 3 { Ok(()) } else { Err(format!("{stored} of 3")) }
+            let stored = answered(feedback.queries.clone().list_queries(listed).await).queries;
+            let clicked = stored.iter().filter(|query| !query.interactions.is_empty()).count();
+            let counts = (stored.len(), clicked);
+            if counts == (9, 3) { Ok(()) } else { Err(format!("{counts:?}, not 9 and 3")) }
         })
         .await;
 
@@ -193,14 +206,28 @@ both_databases! {
         system.stop_feedback().await;
         system.start_feedback().await;
         let learning = system.learning();
-        let mined = eventually("it is proposed", || async {
+        let (mined, respelled) = eventually("both are proposed", || async {
             let request = ListCandidatesRequest { namespace: NAMESPACE.into(), ..ListCandidatesRequest::default() };
             let found = learning.list_candidates(request).await;
-            let mined = found.into_iter().find(|candidate| candidate.origin() == CandidateOrigin::Mined);
-            mined.ok_or_else(|| "no candidate".to_owned())
+            let found = found.into_iter().filter(|candidate| candidate.origin() == CandidateOrigin::Mined);
+            let (phrases, synonyms): (Vec<_>, Vec<_>) =
+                found.partition(|mined| mined.key.as_ref().unwrap().kind() == ResourceKind::InvocationPhrase);
+            match (&phrases[..], &synonyms[..]) {
+                ([phrase], [synonym]) => Ok((phrase.clone(), synonym.clone())),
+                found => Err(format!("{found:?}")),
+            }
         })
         .await;
-        assert_eq!(mined.status(), CandidateStatus::AwaitingReview);
+        for mined in [&mined, &respelled] {
+            assert_eq!(mined.status(), CandidateStatus::AwaitingReview);
+        }
+        let key = respelled.key.as_ref().unwrap();
+        assert_eq!((&*key.key, &*key.qualifier), ("charge back", "chargeback"));
+        assert_eq!(
+            learning.candidate(&respelled.candidate_id).await.history[0].reason,
+            "searched 3 times in 3 sessions and found nothing; in 0 of them something else was searched for then, and clicked; \
+             it is spelled like a query of which results were clicked in 3 sessions"
+        );
         assert_eq!(mined.key.as_ref().unwrap().key, ASKED);
         assert_eq!(says::maps_to(mined.value.as_ref()), LOST);
         let details = learning.candidate(&mined.candidate_id).await;

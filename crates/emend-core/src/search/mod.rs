@@ -13,6 +13,7 @@ mod rating;
 mod retry;
 mod rewrites;
 mod significance;
+mod spellings;
 mod terms;
 mod tuning;
 
@@ -28,6 +29,7 @@ pub use self::{
     retry::{Attempt, RetryPlan, Step},
     rewrites::{REWRITE_WITHIN, Rewrite, Searched, rewrites},
     significance::{Interval, paired_randomisation, two_proportions, wilson},
+    spellings::{Respelled, Successes},
     terms::{MAX_TERM_CHARS, MAX_TERMS, terms, written_terms},
     tuning::{
         COMBINED, DEFAULT_MIN_SCORE, DEFAULT_TOP_K, Decimal, MAX_TOP_K, RetryStep, RetryStepFields, Tuning,

@@ -57,39 +57,45 @@ pub fn rewrites(session: &[Searched<'_>]) -> Vec<Rewrite> {
 /// In what two texts differ: what is left of each without the words with which both begin and end. `None` if one only leaves
 /// words out, if they differ in too much, or in nothing but spelling that is folded away.
 fn difference(failed: &str, worked: &str) -> Option<Rewrite> {
-    let (one, other) = (words(failed), words(worked));
-    let same = |(one, other): &(&Word, &Word)| one.folded == other.folded;
-    let (one, other) = (Word::of(failed, &one), Word::of(worked, &other));
-    let before = one.iter().zip(&other).take_while(same).count();
-    let (one, other) = (&one[before..], &other[before..]);
-    let after = one.iter().rev().zip(other.iter().rev()).take_while(same).count();
-    let (one, other) = (&one[..one.len() - after], &other[..other.len() - after]);
+    let (one, other) = (Word::all(failed), Word::all(worked));
+    let (one, other) = middle(&one, &other);
     Some(Rewrite {
         failed: part(failed, one)?,
         worked: part(worked, other)?,
     })
 }
 
+/// What is left of two texts without the words with which both begin and end.
+pub(super) fn middle<'w>(one: &'w [Word], other: &'w [Word]) -> (&'w [Word], &'w [Word]) {
+    let same = |(one, other): &(&Word, &Word)| one.folded == other.folded;
+    let before = one.iter().zip(other).take_while(same).count();
+    let (one, other) = (&one[before..], &other[before..]);
+    let after = one.iter().rev().zip(other.iter().rev()).take_while(same).count();
+    (&one[..one.len() - after], &other[..other.len() - after])
+}
+
 /// A word with where it stands in its text.
-struct Word {
-    folded: String,
+#[derive(Debug, Clone)]
+pub(super) struct Word {
+    pub(super) folded: String,
     start: usize,
     end: usize,
 }
 
 impl Word {
-    fn of(text: &str, words: &[(usize, usize)]) -> Vec<Self> {
-        let word = |&(start, end): &(usize, usize)| Self {
+    /// Those of a text, in order.
+    pub(super) fn all(text: &str) -> Vec<Self> {
+        let word = |(start, end): (usize, usize)| Self {
             folded: FoldedText::new(&text[start..end]).chars().iter().collect(),
             start,
             end,
         };
-        words.iter().map(word).collect()
+        words(text).into_iter().map(word).collect()
     }
 }
 
 /// The text of these words with what stands between them, if it can be a term.
-fn part(text: &str, words: &[Word]) -> Option<String> {
+pub(super) fn part(text: &str, words: &[Word]) -> Option<String> {
     let (first, last) = (words.first()?, words.last()?);
     let part = text[first.start..last.end].trim();
     let is_masked = personal_data::unmasked_parts(part).nth(1).is_some();

@@ -137,7 +137,8 @@ pub struct PutResourceResponse {
     /// The revision that was written; 0 if it already had this value.
     #[prost(int64, tag = "2")]
     pub revision: i64,
-    /// What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands.
+    /// What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands;
+    /// a label under which no prompt of another target is current, which perhaps nobody follows.
     #[prost(string, repeated, tag = "3")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -7943,6 +7944,9 @@ pub struct CorrectionMined {
     /// In how many sessions it was seen; 1 or more.
     #[prost(int32, tag = "2")]
     pub session_count: i32,
+    /// Absent where users themselves searched for the one after the other.
+    #[prost(message, optional, tag = "3")]
+    pub respelling: ::core::option::Option<Respelling>,
 }
 impl ::prost::Name for CorrectionMined {
     const NAME: &'static str = "CorrectionMined";
@@ -7952,6 +7956,29 @@ impl ::prost::Name for CorrectionMined {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.CorrectionMined".into()
+    }
+}
+/// A query that found nothing is another spelling of one that led to clicks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Respelling {
+    /// How often it was searched without finding anything; 1 or more.
+    #[prost(int32, tag = "1")]
+    pub query_count: i32,
+    /// In how many of its sessions something else was searched for then, and clicked.
+    #[prost(int32, tag = "2")]
+    pub click_count: i32,
+    /// In how many sessions a result of the other spelling was clicked; 1 or more.
+    #[prost(int32, tag = "3")]
+    pub clicked_session_count: i32,
+}
+impl ::prost::Name for Respelling {
+    const NAME: &'static str = "Respelling";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.Respelling".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.Respelling".into()
     }
 }
 /// A correction was stored.
@@ -9101,7 +9128,7 @@ pub struct UsePromptVersionResponse {
     /// The revision that was written.
     #[prost(int64, tag = "2")]
     pub revision: i64,
-    /// What may not be meant, in words: a label under which no prompt was current before, which perhaps nobody follows.
+    /// What may not be meant, in words: a label under which no prompt of another target is current, which perhaps nobody follows.
     #[prost(string, repeated, tag = "3")]
     pub warnings: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }

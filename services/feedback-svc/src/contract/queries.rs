@@ -33,6 +33,7 @@ on_both! {
     lists_have_conditions_and_pages
     what_is_old_or_too_much_is_forgotten_and_its_counts_stay
     a_rewording_that_worked_is_proposed_once
+    another_spelling_of_what_was_clicked_is_proposed_once
     what_still_finds_nothing_is_told_again_after_an_hour
     what_is_searched_more_often_keeps_no_other_query_from_being_told
     nothing_is_proposed_of_queries_whose_hits_are_not_known
@@ -485,6 +486,63 @@ async fn record_unanswered(database: &TestStore, round: &str, text: &str) {
         (failed.session_id, failed.hit_count) = (format!("{round}-{session}"), Some(0));
         record(database, &group(vec![failed], vec![])).await;
     }
+}
+
+/// A result of it was clicked in these sessions.
+async fn record_clicked(database: &TestStore, text: &str, hit_count: Option<u32>, sessions: &[&str]) {
+    for session in sessions {
+        let id = format!("{text} {session}");
+        let searched = Query {
+            session_id: (*session).into(),
+            hit_count,
+            ..query(&id, text)
+        };
+        record(database, &group(vec![searched], vec![clicked(&id, "card-1")])).await;
+    }
+}
+
+async fn another_spelling_of_what_was_clicked_is_proposed_once(database: &TestStore) {
+    let worker = miner(database);
+    // As often as it must be, but not in three sessions; found nothing, as a click that came by another way says nothing of; no click.
+    record_clicked(database, "lightning blot", Some(2), &["a", "a2", ""]).await;
+    record_clicked(database, "lightning balt", Some(0), &["b", "b2", "b3"]).await;
+    for session in ["c", "c2", "c3"] {
+        let mut unclicked = query(&format!("unclicked {session}"), "lightening bolts");
+        (unclicked.session_id, unclicked.hit_count) = (session.into(), Some(4));
+        record(database, &group(vec![unclicked], vec![])).await;
+    }
+    record_unanswered(database, "first", "Lightening bolt").await;
+    let told = worker.run_once().await.unwrap();
+    assert_eq!(told, 2, "what found nothing is told: both of them");
+    assert_eq!(worker.metrics.mined_so_far(), 0, "nothing was clicked enough");
+
+    record_clicked(database, "Lightning bolt", None, &["d", "d2"]).await;
+    record_clicked(database, "lightning bolt", Some(3), &["d3", "d"]).await;
+    assert_eq!(worker.run_once().await.unwrap(), 1);
+    assert_eq!(worker.run_once().await.unwrap(), 0);
+    assert_eq!(worker.metrics.mined_so_far(), 1);
+    let mut proposed = Vec::new();
+    for claimed in super::claim_all(database).await {
+        let sent = emend_proto::learning::v1::Event::decode(claimed.payload.clone()).unwrap();
+        if let Some(emend_proto::learning::v1::event::Event::Mined(mined)) = sent.event {
+            proposed.push(mined);
+        }
+    }
+    let [mined] = &proposed[..] else {
+        panic!("{proposed:?}");
+    };
+    let Some(common::correction::Correction::Term(term)) =
+        mined.correction.as_ref().unwrap().correction.as_ref()
+    else {
+        panic!("it is a term");
+    };
+    assert_eq!(
+        (&*term.term, &*term.equivalents[0], term.equivalents.len()),
+        ("Lightning", "Lightening", 1)
+    );
+    let respelling = mined.respelling.unwrap();
+    assert_eq!((respelling.query_count, mined.session_count), (3, 3));
+    assert_eq!((respelling.click_count, respelling.clicked_session_count), (0, 3));
 }
 
 async fn what_still_finds_nothing_is_told_again_after_an_hour(database: &TestStore) {

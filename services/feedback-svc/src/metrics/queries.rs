@@ -43,7 +43,8 @@ const SYNONYMS_MINED: Description = Description {
     kind: Kind::Counter,
     unit: "synonyms",
     labels: &[],
-    help: "Synonyms that this replica has proposed because the same rewording worked in three sessions; each is proposed once",
+    help: "Synonyms that this replica has proposed because the same rewording worked in three sessions, or because another \
+           spelling of what found nothing was clicked in three; each is proposed once",
 };
 
 /// Why something was not recorded.

@@ -1,5 +1,7 @@
 //! Proposes synonyms from what users did: a query that found nothing, and the wording that then led to a click in the same
-//! session; and tells learning-svc, again and again, of queries that find nothing in several sessions, which proposes what similar phrases mean. Nothing is learned from it until a person says so, or ordinary votes do.
+//! session, or another spelling that led to clicks in others; and tells learning-svc, again and again, of queries that find nothing
+//! in several sessions, which proposes what similar phrases mean. Nothing is learned from it until a person says so, or ordinary
+//! votes do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +12,7 @@ use std::{
 use emend_base::{Entropy, Error};
 use emend_core::{
     Namespace, normalize,
-    search::{Rewrite, Searched, rewrites},
+    search::{Rewrite, Searched, Successes, rewrites},
 };
 use emend_proto::common::v1 as pb;
 use emend_wire::parse;
@@ -18,10 +20,10 @@ use feedback_store::{
     ports::QueryStore,
     records::{
         event,
-        mining::{MIN_SESSIONS, NewMined, SessionQuery, Unanswered},
+        mining::{ClickedQuery, MIN_SESSIONS, NewMined, Seen, SessionQuery, Unanswered},
     },
 };
-use tokio::time::sleep;
+use tokio::{task::spawn_blocking, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{ids::Ids, metrics::QueryMetrics, outbox::dispatch::Dispatch};
@@ -101,13 +103,9 @@ impl Counting {
             .skip(from)
             .filter(|(_, query)| query.found_nothing)
         {
-            let phrase = normalize(&query.text);
-            let is_phrase =
-                (1..=LONGEST).contains(&phrase.chars().count()) && query.text.chars().count() <= LONGEST;
-            // What is masked stands in brackets.
-            if !is_phrase || query.text.contains('[') {
+            let Some(phrase) = phrase(&query.text) else {
                 continue;
-            }
+            };
             let clicked = self.session[place + 1..]
                 .iter()
                 .any(|later| later.clicked_at.is_some());
@@ -150,6 +148,41 @@ impl Counting {
     }
 }
 
+/// A text in normal form, if it can be a phrase: what is masked stands in brackets.
+fn phrase(text: &str) -> Option<String> {
+    let phrase = normalize(text);
+    let is_short = (1..=LONGEST).contains(&phrase.chars().count()) && text.chars().count() <= LONGEST;
+    (is_short && !text.contains('[')).then_some(phrase)
+}
+
+/// What led to clicks: as it is written, the first in order, and the sessions, by its normal form.
+#[derive(Debug, Default)]
+struct Clicked(BTreeMap<String, (String, BTreeSet<String>)>);
+
+impl Clicked {
+    fn add(&mut self, query: ClickedQuery) {
+        let Some(phrase) = phrase(&query.text) else {
+            return;
+        };
+        let (text, sessions) = self
+            .0
+            .entry(phrase)
+            .or_insert_with(|| (query.text.clone(), BTreeSet::new()));
+        if query.text < *text {
+            *text = query.text;
+        }
+        sessions.insert(query.session_id);
+    }
+
+    /// The wordings that led to clicks in enough sessions, with in how many.
+    fn finish(self) -> Vec<(String, usize)> {
+        let all = self.0.into_values();
+        all.map(|(text, sessions)| (text, sessions.len()))
+            .filter(|(_, sessions)| *sessions >= MIN_SESSIONS)
+            .collect()
+    }
+}
+
 /// The worker.
 #[derive(Debug)]
 pub(crate) struct Miner {
@@ -161,27 +194,35 @@ pub(crate) struct Miner {
 }
 
 impl Miner {
-    /// Proposes rewordings that were not proposed before, and tells what found nothing and was not told lately; returns how many.
+    /// Proposes rewordings and other spellings that were not proposed before, and tells what found nothing and was not told lately;
+    /// returns how many.
     pub(crate) async fn run_once(&self) -> Result<u64, Error> {
-        let (mut reworded, mut told) = (0, 0);
+        let (mut synonyms, mut told) = (0, 0);
         for namespace in self.store.namespaces().await? {
             let mut counting = Counting::default();
             self.store
                 .failed_sessions(&namespace, MAX_QUERIES, &mut |query| counting.add(query))
                 .await?;
-            let mined: Vec<NewMined> = counting
-                .finish()
-                .into_iter()
-                .take_while(|(_, sessions)| *sessions >= MIN_SESSIONS)
-                .filter_map(|(rewrite, sessions)| self.new_mined(&namespace, &rewrite, sessions))
+            let is_enough = |sessions: usize| sessions >= MIN_SESSIONS;
+            let reworded = counting.finish().into_iter();
+            let mut mined: Vec<NewMined> = reworded
+                .take_while(|(_, sessions)| is_enough(*sessions))
+                .filter_map(|(rewrite, sessions)| {
+                    self.new_mined(&namespace, &rewrite, Seen::Reworded(sessions))
+                })
                 .collect();
-            if !mined.is_empty() {
-                reworded += self.store.propose(&mined).await?;
-            }
             let unanswered = counting.take_unanswered().into_iter();
+            let unanswered: Arc<[Unanswered]> =
+                unanswered.take_while(|query| is_enough(query.sessions)).collect();
+            if !unanswered.is_empty() {
+                mined.extend(self.respelled(&namespace, unanswered.clone()).await?);
+            }
+            if !mined.is_empty() {
+                synonyms += self.store.propose(&mined).await?;
+            }
             let unanswered: Vec<NewMined> = unanswered
-                .take_while(|query| query.sessions >= MIN_SESSIONS)
-                .map(|query| self.new_unanswered(&namespace, &query))
+                .iter()
+                .map(|query| self.new_unanswered(&namespace, query))
                 .collect();
             if !unanswered.is_empty() {
                 told += self
@@ -190,16 +231,50 @@ impl Miner {
                     .await?;
             }
         }
-        self.metrics.mined(reworded);
-        let proposed = reworded + told;
+        self.metrics.mined(synonyms);
+        let proposed = synonyms + told;
         if proposed > 0 {
             self.dispatch.due();
         }
         Ok(proposed)
     }
 
+    /// What found nothing and is another spelling of what led to clicks.
+    async fn respelled(
+        &self,
+        namespace: &Namespace,
+        unanswered: Arc<[Unanswered]>,
+    ) -> Result<Vec<NewMined>, Error> {
+        let mut clicked = Clicked::default();
+        self.store
+            .clicked_queries(namespace, MAX_QUERIES, &mut |query| clicked.add(query))
+            .await?;
+        // It may take a second where there are many of both.
+        let respelled = spawn_blocking(move || {
+            let successes = Successes::new(clicked.finish());
+            let respelled = unanswered.iter().take(MOST_UNANSWERED).filter_map(|query| {
+                let respelled = successes.of(&query.text)?;
+                let seen = Seen::Respelled {
+                    queries: query.queries,
+                    sessions: query.sessions,
+                    clicks: query.clicks,
+                    clicked: respelled.sessions,
+                };
+                Some((respelled.rewrite, seen))
+            });
+            respelled.collect::<Vec<_>>()
+        });
+        let respelled = respelled
+            .await
+            .map_err(|error| Error::internal(format!("looking for other spellings: {error}")))?;
+        let respelled = respelled.iter();
+        Ok(respelled
+            .filter_map(|(rewrite, seen)| self.new_mined(namespace, rewrite, *seen))
+            .collect())
+    }
+
     /// Who searches for what failed shall also find what worked. `None`: it can be no synonym.
-    fn new_mined(&self, namespace: &Namespace, rewrite: &Rewrite, sessions: usize) -> Option<NewMined> {
+    fn new_mined(&self, namespace: &Namespace, rewrite: &Rewrite, seen: Seen) -> Option<NewMined> {
         let term = pb::TermCorrection {
             term: rewrite.worked.clone(),
             equivalents: vec![rewrite.failed.clone()],
@@ -209,13 +284,12 @@ impl Miner {
             correction: Some(pb::correction::Correction::Term(term)),
         };
         let correction = parse::correction(Some(&message)).ok()?;
-        let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
         let id = self.ids.event();
         Some(NewMined {
             namespace: namespace.clone(),
             failed: normalize(&rewrite.failed),
             worked: normalize(&rewrite.worked),
-            event: event::mined(id, namespace, &correction, sessions),
+            event: event::mined(id, namespace, &correction, seen),
         })
     }
 

@@ -349,30 +349,38 @@ fn unanswered(message: &pb::QueryUnanswered) -> Result<FeedbackChange, Violation
     let mut violations = Violations::new();
     let phrase = violations.check("query_text", NormalizedKey::parse(&message.query_text));
     let display = violations.check("query_text", ResourceValue::parse_display(&message.query_text));
-    let pb::QueryUnanswered {
-        query_count,
-        session_count,
-        click_count,
-        ..
-    } = message;
-    for (field, count, least) in [
-        ("query_count", query_count, 1),
-        ("session_count", session_count, 1),
-        ("click_count", click_count, 0),
-    ] {
-        if *count < least {
+    at_least(
+        &mut violations,
+        &[
+            ("query_count", message.query_count, 1),
+            ("session_count", message.session_count, 1),
+            ("click_count", message.click_count, 0),
+        ],
+    );
+    let parsed = phrase
+        .zip(display)
+        .map(|(phrase, display)| FeedbackChange::Unanswered {
+            phrase,
+            display,
+            evidence: in_vain(message.query_count, message.session_count, message.click_count),
+        });
+    violations.finish(parsed)
+}
+
+/// What is said of queries that found nothing.
+fn in_vain(queries: i32, sessions: i32, clicks: i32) -> String {
+    format!(
+        "searched {queries} times in {sessions} sessions and found nothing; in {clicks} of them something else was \
+         searched for then, and clicked"
+    )
+}
+
+fn at_least(violations: &mut Violations, counts: &[(&str, i32, i32)]) {
+    for &(field, count, least) in counts {
+        if count < least {
             violations.add(field, format!("must be {least} or more, is {count}"));
         }
     }
-    let parsed = phrase.zip(display).map(|(phrase, display)| FeedbackChange::Unanswered {
-        phrase,
-        display,
-        evidence: format!(
-            "searched {query_count} times in {session_count} sessions and found nothing; in {click_count} of them \
-             something else was searched for then, and clicked"
-        ),
-    });
-    violations.finish(parsed)
 }
 
 fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result<FeedbackChange, Violations> {
@@ -386,18 +394,38 @@ fn mined(message: &pb::CorrectionMined, namespace: Option<&Namespace>) -> Result
         let form = correction.form().name();
         violations.add("correction", format!("must be one that votes decide, is {form}"));
     }
-    if message.session_count < 1 {
-        let count = message.session_count;
-        violations.add("session_count", format!("must be 1 or more, is {count}"));
-    }
+    at_least(&mut violations, &[("session_count", message.session_count, 1)]);
+    let reason = match &message.respelling {
+        None => format!("what users did in {} sessions", message.session_count),
+        Some(respelling) => {
+            at_least(
+                &mut violations,
+                &[
+                    ("respelling.query_count", respelling.query_count, 1),
+                    ("respelling.click_count", respelling.click_count, 0),
+                    (
+                        "respelling.clicked_session_count",
+                        respelling.clicked_session_count,
+                        1,
+                    ),
+                ],
+            );
+            format!(
+                "{}; it is spelled like a query of which results were clicked in {} sessions",
+                in_vain(
+                    respelling.query_count,
+                    message.session_count,
+                    respelling.click_count
+                ),
+                respelling.clicked_session_count
+            )
+        }
+    };
     let effects = namespace.and_then(|namespace| Some(correction?.effects(namespace, None)));
     // Without a namespace there is no proposal; the event itself reports that the namespace is missing.
     match effects {
         None if namespace.is_none() => Err(violations),
-        effects => violations.finish(effects.map(|effects| FeedbackChange::Mined {
-            effects,
-            reason: format!("what users did in {} sessions", message.session_count),
-        })),
+        effects => violations.finish(effects.map(|effects| FeedbackChange::Mined { effects, reason })),
     }
 }
 
@@ -431,7 +459,7 @@ mod tests {
         learning::v1 as pb,
     };
 
-    use super::event;
+    use super::{FeedbackChange, event};
 
     fn recorded(correction: Correction) -> pb::Event {
         let recorded = pb::FeedbackRecorded {
@@ -491,5 +519,63 @@ mod tests {
         let refused = self::event(&event).unwrap_err();
         let message = "recorded.correction: must teach something: a rating of a search answer has no effect";
         assert!(refused.to_string().contains(message), "{refused}");
+    }
+
+    #[test]
+    fn what_users_did_is_told_with_its_counts_and_what_is_no_count_is_refused() {
+        let counts = |query_count, session_count, click_count, clicked_session_count| pb::CorrectionMined {
+            correction: Some(common::Correction {
+                correction: Some(Correction::Term(common::TermCorrection {
+                    term: "lightning".into(),
+                    equivalents: vec!["lightening".into()],
+                    relation: common::SynonymRelation::OneWay.into(),
+                })),
+            }),
+            session_count,
+            respelling: Some(pb::Respelling {
+                query_count,
+                click_count,
+                clicked_session_count,
+            }),
+        };
+        let parsed = |mined| {
+            event(&pb::Event {
+                feedback_id: String::new(),
+                event: Some(pb::event::Event::Mined(mined)),
+                ..recorded(Correction::PhraseMapping(common::PhraseMapping::default()))
+            })
+        };
+        let reason = |mined| match parsed(mined).unwrap().change {
+            FeedbackChange::Mined { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            reason(counts(7, 4, 0, 12)),
+            "searched 7 times in 4 sessions and found nothing; in 0 of them something else was searched for then, and \
+             clicked; it is spelled like a query of which results were clicked in 12 sessions"
+        );
+        let reworded = pb::CorrectionMined {
+            respelling: None,
+            ..counts(1, 4, 0, 1)
+        };
+        assert_eq!(reason(reworded), "what users did in 4 sessions");
+        for (mined, field) in [
+            (
+                counts(0, 4, 0, 1),
+                "mined.respelling.query_count: must be 1 or more, is 0",
+            ),
+            (counts(1, 0, 0, 1), "mined.session_count: must be 1 or more, is 0"),
+            (
+                counts(1, 4, -1, 1),
+                "mined.respelling.click_count: must be 0 or more, is -1",
+            ),
+            (
+                counts(1, 4, 0, 0),
+                "mined.respelling.clicked_session_count: must be 1 or more, is 0",
+            ),
+        ] {
+            let refused = parsed(mined).unwrap_err().to_string();
+            assert!(refused.contains(field), "{refused}");
+        }
     }
 }

@@ -1078,7 +1078,10 @@ class CorrectionMined(Message):
     session_count: int = 0
     """In how many sessions it was seen; 1 or more."""
 
-    _kinds: ClassVar[Mapping[str, str]] = {"correction": "Correction"}
+    respelling: Respelling | None = None
+    """Absent where users themselves searched for the one after the other."""
+
+    _kinds: ClassVar[Mapping[str, str]] = {"correction": "Correction", "respelling": "Respelling"}
 
 
 class CorrectionSample(Message):
@@ -4198,7 +4201,8 @@ class PutResourceResponse(Message):
     """The revision that was written; 0 if it already had this value."""
 
     warnings: Sequence[str] = ()
-    """What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands."""
+    """What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands;
+    a label under which no prompt of another target is current, which perhaps nobody follows."""
 
     _kinds: ClassVar[Mapping[str, str]] = {"resource": "Resource"}
 
@@ -5150,6 +5154,19 @@ class ResourceValue(Message):
     """For RESOURCE_KIND_NEAR_LOOKUP."""
 
     _kinds: ClassVar[Mapping[str, str]] = {"invocation_phrase": "InvocationPhraseValue", "entity_alias": "EntityAliasValue", "prohibition": "ProhibitionValue", "synonym": "SynonymValue", "domain_rule": "DomainRuleValue", "few_shot_set": "FewShotSetValue", "claim_state": "ClaimStateValue", "edge_label": "EdgeLabelValue", "prompt": "PromptValue", "profile": "ProfileValue", "search_tuning": "SearchTuningValue", "near_lookup": "NearLookupValue"}
+
+
+class Respelling(Message):
+    """A query that found nothing is another spelling of one that led to clicks."""
+
+    query_count: int = 0
+    """How often it was searched without finding anything; 1 or more."""
+
+    click_count: int = 0
+    """In how many of its sessions something else was searched for then, and clicked."""
+
+    clicked_session_count: int = 0
+    """In how many sessions a result of the other spelling was clicked; 1 or more."""
 
 
 class Resumed(Message):
@@ -6361,7 +6378,7 @@ class UsePromptVersionResponse(Message):
     """The revision that was written."""
 
     warnings: Sequence[str] = ()
-    """What may not be meant, in words: a label under which no prompt was current before, which perhaps nobody follows."""
+    """What may not be meant, in words: a label under which no prompt of another target is current, which perhaps nobody follows."""
 
     _kinds: ClassVar[Mapping[str, str]] = {"version": "PromptVersion"}
 

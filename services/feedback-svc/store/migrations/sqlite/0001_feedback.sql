@@ -219,8 +219,8 @@ CREATE TABLE erased_queries (
 ) STRICT;
 CREATE INDEX erased_queries_by_time ON erased_queries (erased_at);
 
--- Rewordings that worked and were proposed as synonyms, each once: what found nothing and what was searched for instead, in
--- normal form. They outlive the queries. And queries that found nothing, with nothing searched for instead: those that were told
+-- Rewordings that worked, and other spellings of what was clicked, that were proposed as synonyms, each once: what found nothing and
+-- what was searched for instead, in normal form. They outlive the queries. And queries that found nothing, with nothing searched for instead: those that were told
 -- lately, or whose event is still in the outbox. The others are told again as long as they find nothing.
 CREATE TABLE mined_rewrites (
     namespace    TEXT    NOT NULL,

@@ -13,7 +13,7 @@ use emend_store::StoreError;
 use crate::{
     ports::SettledRating,
     records::{
-        mining::{NewMined, SessionQuery},
+        mining::{ClickedQuery, NewMined, SessionQuery},
         queries::{Interaction, KeptCounts, New, Pruned, Query, QueryFilter, StoredQuery},
         stats::{Compared, KeptSearch, Shares, StatsFilter, WorstQuery},
     },
@@ -45,6 +45,15 @@ pub trait QueryStore: Send + Sync + Debug + 'static {
         namespace: &Namespace,
         limit: u32,
         each: &mut (dyn FnMut(SessionQuery) + Send),
+    ) -> Result<(), StoreError>;
+
+    /// Calls `each` with what was searched for in sessions, found something or may have, and of which a result was clicked; of the
+    /// newest `limit` queries, in any order. They are read one by one.
+    async fn clicked_queries(
+        &self,
+        namespace: &Namespace,
+        limit: u32,
+        each: &mut (dyn FnMut(ClickedQuery) + Send),
     ) -> Result<(), StoreError>;
 
     /// Stores events of rewordings that were not proposed before, due at once; returns how many there were.

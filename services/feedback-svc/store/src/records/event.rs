@@ -5,7 +5,7 @@ use bytes::Bytes;
 use emend_core::{Caller, Correction, EventId, FeedbackId, Namespace, Reporter, ReporterId, voter::VoterKey};
 use emend_proto::learning::v1::{
     CorrectionMined, ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted,
-    QueryUnanswered, ReporterRedacted, event,
+    QueryUnanswered, ReporterRedacted, Respelling, event,
 };
 use emend_wire::render;
 use prost::Message as _;
@@ -13,7 +13,7 @@ use prost::Message as _;
 use crate::records::{
     erasure::Redaction,
     feedback::{Accepted, Submission},
-    mining::Unanswered,
+    mining::{Seen, Unanswered},
 };
 
 /// An event ready to be stored, still without what the database assigns: its accept order and its time.
@@ -126,17 +126,33 @@ pub fn reporter_redacted(
 }
 
 /// The event that what users did proposes a correction.
-pub fn mined(id: EventId, namespace: &Namespace, correction: &Correction, sessions: u32) -> NewEvent {
+pub fn mined(id: EventId, namespace: &Namespace, correction: &Correction, seen: Seen) -> NewEvent {
+    let (sessions, respelling) = match seen {
+        Seen::Reworded(sessions) => (sessions, None),
+        Seen::Respelled {
+            queries,
+            sessions,
+            clicks,
+            clicked,
+        } => {
+            let respelling = Respelling {
+                query_count: count(queries),
+                click_count: count(clicks),
+                clicked_session_count: count(clicked),
+            };
+            (sessions, Some(respelling))
+        }
+    };
     let mined = CorrectionMined {
         correction: Some(render::correction(correction)),
-        session_count: i32::try_from(sessions).unwrap_or(i32::MAX),
+        session_count: count(sessions),
+        respelling,
     };
     of_no_feedback(id, namespace, "", event::Event::Mined(mined))
 }
 
 /// The event that a query found nothing again and again.
 pub fn unanswered(id: EventId, namespace: &Namespace, query: &Unanswered) -> NewEvent {
-    let count = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
     let unanswered = QueryUnanswered {
         query_text: query.text.clone(),
         query_count: count(query.queries),
@@ -144,6 +160,10 @@ pub fn unanswered(id: EventId, namespace: &Namespace, query: &Unanswered) -> New
         click_count: count(query.clicks),
     };
     of_no_feedback(id, namespace, "", event::Event::Unanswered(unanswered))
+}
+
+fn count(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 fn of_no_feedback(id: EventId, namespace: &Namespace, traceparent: &str, event: event::Event) -> NewEvent {

@@ -23,6 +23,15 @@ pub struct SessionQuery {
     pub clicked_at: Option<Timestamp>,
 }
 
+/// What was searched for in a session, and clicked then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClickedQuery {
+    /// The session.
+    pub session_id: String,
+    /// What was searched for.
+    pub text: String,
+}
+
 /// A query that found nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
@@ -34,6 +43,24 @@ pub struct Unanswered {
     pub sessions: usize,
     /// In how many of them something else was searched for then, and clicked.
     pub clicks: usize,
+}
+
+/// How often users did what proposes a correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// A rewording worked, in so many sessions.
+    Reworded(usize),
+    /// This found nothing, and another spelling led to clicks.
+    Respelled {
+        /// How often it was searched.
+        queries: usize,
+        /// In how many sessions.
+        sessions: usize,
+        /// In how many of them something else was searched for then, and clicked.
+        clicks: usize,
+        /// In how many sessions the other spelling led to clicks.
+        clicked: usize,
+    },
 }
 
 /// A rewording to propose, or a query that found nothing.

@@ -19,7 +19,7 @@ use crate::{
     ports::{CountedTerms, Group, QueryStore, Written},
     records::{
         documents::NamedResults,
-        mining::{NewMined, SessionQuery},
+        mining::{ClickedQuery, NewMined, SessionQuery},
         queries::{
             DEFAULT_MAX_QUERIES, DEFAULT_RETENTION, Interaction, KeptCounts, New, Pruned, Query, QueryFilter,
             StoredInteraction, StoredQuery,
@@ -174,6 +174,15 @@ const FAILED_SESSIONS: &str = "
             WHERE o.namespace = $1 AND o.session_id <> '' AND f.hit_count = 0)
         ORDER BY q.number DESC LIMIT $2) AS newest
     ORDER BY session_id, searched_at, number";
+
+/// Of the newest queries those of a session that found something, or of which that is not known, and of which a result was clicked.
+const CLICKED_QUERIES: &str = "
+    SELECT p.session_id, p.query_text FROM (
+        SELECT number, query_id, hit_count FROM queries WHERE namespace = $1 ORDER BY number DESC LIMIT $2) AS q
+    JOIN query_personal AS p ON p.number = q.number
+    WHERE p.session_id <> '' AND (q.hit_count IS NULL OR q.hit_count > 0)
+      AND EXISTS (SELECT 1 FROM query_interactions AS i
+                  WHERE i.namespace = $1 AND i.query_id = q.query_id AND i.is_click = 1)";
 
 /// The namespaces of which anything is kept, found by one step in an index for each.
 const NAMESPACES: &str = "
@@ -510,6 +519,23 @@ impl QueryStore for SqlStore {
         let mut rows = lister.stream::<SessionRow>(statement);
         while let Some(row) = rows.try_next().await? {
             each(SessionQuery::try_from(row)?);
+        }
+        Ok(())
+    }
+
+    async fn clicked_queries(
+        &self,
+        namespace: &Namespace,
+        limit: u32,
+        each: &mut (dyn FnMut(ClickedQuery) + Send),
+    ) -> Result<()> {
+        let mut lister = self.lister(true).await?;
+        let statement = Statement::new(CLICKED_QUERIES)
+            .bind(namespace.as_str())
+            .bind(i64::from(limit));
+        let mut rows = lister.stream::<(String, String)>(statement);
+        while let Some((session_id, text)) = rows.try_next().await? {
+            each(ClickedQuery { session_id, text });
         }
         Ok(())
     }

@@ -413,7 +413,9 @@ type CorrectionMined struct {
 	// What is proposed, for everybody; only what votes decide. Required.
 	Correction *v1.Correction `protobuf:"bytes,1,opt,name=correction,proto3" json:"correction,omitempty"`
 	// In how many sessions it was seen; 1 or more.
-	SessionCount  int32 `protobuf:"varint,2,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	SessionCount int32 `protobuf:"varint,2,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	// Absent where users themselves searched for the one after the other.
+	Respelling    *Respelling `protobuf:"bytes,3,opt,name=respelling,proto3" json:"respelling,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,6 +464,77 @@ func (x *CorrectionMined) GetSessionCount() int32 {
 	return 0
 }
 
+func (x *CorrectionMined) GetRespelling() *Respelling {
+	if x != nil {
+		return x.Respelling
+	}
+	return nil
+}
+
+// A query that found nothing is another spelling of one that led to clicks.
+type Respelling struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often it was searched without finding anything; 1 or more.
+	QueryCount int32 `protobuf:"varint,1,opt,name=query_count,json=queryCount,proto3" json:"query_count,omitempty"`
+	// In how many of its sessions something else was searched for then, and clicked.
+	ClickCount int32 `protobuf:"varint,2,opt,name=click_count,json=clickCount,proto3" json:"click_count,omitempty"`
+	// In how many sessions a result of the other spelling was clicked; 1 or more.
+	ClickedSessionCount int32 `protobuf:"varint,3,opt,name=clicked_session_count,json=clickedSessionCount,proto3" json:"clicked_session_count,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *Respelling) Reset() {
+	*x = Respelling{}
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Respelling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Respelling) ProtoMessage() {}
+
+func (x *Respelling) ProtoReflect() protoreflect.Message {
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Respelling.ProtoReflect.Descriptor instead.
+func (*Respelling) Descriptor() ([]byte, []int) {
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Respelling) GetQueryCount() int32 {
+	if x != nil {
+		return x.QueryCount
+	}
+	return 0
+}
+
+func (x *Respelling) GetClickCount() int32 {
+	if x != nil {
+		return x.ClickCount
+	}
+	return 0
+}
+
+func (x *Respelling) GetClickedSessionCount() int32 {
+	if x != nil {
+		return x.ClickedSessionCount
+	}
+	return 0
+}
+
 // A correction was stored.
 type FeedbackRecorded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -494,7 +567,7 @@ type FeedbackRecorded struct {
 
 func (x *FeedbackRecorded) Reset() {
 	*x = FeedbackRecorded{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[5]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +579,7 @@ func (x *FeedbackRecorded) String() string {
 func (*FeedbackRecorded) ProtoMessage() {}
 
 func (x *FeedbackRecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[5]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +592,7 @@ func (x *FeedbackRecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackRecorded.ProtoReflect.Descriptor instead.
 func (*FeedbackRecorded) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{5}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FeedbackRecorded) GetReporter() *v1.Reporter {
@@ -605,7 +678,7 @@ type ErasedVoter struct {
 
 func (x *ErasedVoter) Reset() {
 	*x = ErasedVoter{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[6]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +690,7 @@ func (x *ErasedVoter) String() string {
 func (*ErasedVoter) ProtoMessage() {}
 
 func (x *ErasedVoter) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[6]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +703,7 @@ func (x *ErasedVoter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErasedVoter.ProtoReflect.Descriptor instead.
 func (*ErasedVoter) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{6}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ErasedVoter) GetKey() string {
@@ -664,7 +737,7 @@ type FeedbackRetracted struct {
 
 func (x *FeedbackRetracted) Reset() {
 	*x = FeedbackRetracted{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[7]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +749,7 @@ func (x *FeedbackRetracted) String() string {
 func (*FeedbackRetracted) ProtoMessage() {}
 
 func (x *FeedbackRetracted) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[7]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +762,7 @@ func (x *FeedbackRetracted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackRetracted.ProtoReflect.Descriptor instead.
 func (*FeedbackRetracted) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{7}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FeedbackRetracted) GetCaller() string {
@@ -733,7 +806,7 @@ type FeedbackRedacted struct {
 
 func (x *FeedbackRedacted) Reset() {
 	*x = FeedbackRedacted{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[8]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +818,7 @@ func (x *FeedbackRedacted) String() string {
 func (*FeedbackRedacted) ProtoMessage() {}
 
 func (x *FeedbackRedacted) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[8]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +831,7 @@ func (x *FeedbackRedacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackRedacted.ProtoReflect.Descriptor instead.
 func (*FeedbackRedacted) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{8}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FeedbackRedacted) GetCaller() string {
@@ -790,7 +863,7 @@ type ReporterRedacted struct {
 
 func (x *ReporterRedacted) Reset() {
 	*x = ReporterRedacted{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[9]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +875,7 @@ func (x *ReporterRedacted) String() string {
 func (*ReporterRedacted) ProtoMessage() {}
 
 func (x *ReporterRedacted) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[9]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +888,7 @@ func (x *ReporterRedacted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReporterRedacted.ProtoReflect.Descriptor instead.
 func (*ReporterRedacted) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{9}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReporterRedacted) GetCaller() string {
@@ -857,7 +930,7 @@ type EventResult struct {
 
 func (x *EventResult) Reset() {
 	*x = EventResult{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[10]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +942,7 @@ func (x *EventResult) String() string {
 func (*EventResult) ProtoMessage() {}
 
 func (x *EventResult) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[10]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +955,7 @@ func (x *EventResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventResult.ProtoReflect.Descriptor instead.
 func (*EventResult) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{10}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EventResult) GetEventId() string {
@@ -951,7 +1024,7 @@ type GetStandingsRequest struct {
 
 func (x *GetStandingsRequest) Reset() {
 	*x = GetStandingsRequest{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[11]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1036,7 @@ func (x *GetStandingsRequest) String() string {
 func (*GetStandingsRequest) ProtoMessage() {}
 
 func (x *GetStandingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[11]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1049,7 @@ func (x *GetStandingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStandingsRequest.ProtoReflect.Descriptor instead.
 func (*GetStandingsRequest) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{11}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetStandingsRequest) GetNamespace() string {
@@ -1011,7 +1084,7 @@ type GetStandingsResponse struct {
 
 func (x *GetStandingsResponse) Reset() {
 	*x = GetStandingsResponse{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[12]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1096,7 @@ func (x *GetStandingsResponse) String() string {
 func (*GetStandingsResponse) ProtoMessage() {}
 
 func (x *GetStandingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[12]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1109,7 @@ func (x *GetStandingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStandingsResponse.ProtoReflect.Descriptor instead.
 func (*GetStandingsResponse) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{12}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetStandingsResponse) GetStandings() []*FeedbackStandings {
@@ -1059,7 +1132,7 @@ type FeedbackStandings struct {
 
 func (x *FeedbackStandings) Reset() {
 	*x = FeedbackStandings{}
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[13]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1144,7 @@ func (x *FeedbackStandings) String() string {
 func (*FeedbackStandings) ProtoMessage() {}
 
 func (x *FeedbackStandings) ProtoReflect() protoreflect.Message {
-	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[13]
+	mi := &file_emend_learning_v1_ingest_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1157,7 @@ func (x *FeedbackStandings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackStandings.ProtoReflect.Descriptor instead.
 func (*FeedbackStandings) Descriptor() ([]byte, []int) {
-	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{13}
+	return file_emend_learning_v1_ingest_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FeedbackStandings) GetFeedbackId() string {
@@ -1136,12 +1209,22 @@ const file_emend_learning_v1_ingest_service_proto_rawDesc = "" +
 	"queryCount\x12#\n" +
 	"\rsession_count\x18\x03 \x01(\x05R\fsessionCount\x12\x1f\n" +
 	"\vclick_count\x18\x04 \x01(\x05R\n" +
-	"clickCount\"s\n" +
+	"clickCount\"\xb2\x01\n" +
 	"\x0fCorrectionMined\x12;\n" +
 	"\n" +
 	"correction\x18\x01 \x01(\v2\x1b.emend.common.v1.CorrectionR\n" +
 	"correction\x12#\n" +
-	"\rsession_count\x18\x02 \x01(\x05R\fsessionCount\"\xaa\x04\n" +
+	"\rsession_count\x18\x02 \x01(\x05R\fsessionCount\x12=\n" +
+	"\n" +
+	"respelling\x18\x03 \x01(\v2\x1d.emend.learning.v1.RespellingR\n" +
+	"respelling\"\x82\x01\n" +
+	"\n" +
+	"Respelling\x12\x1f\n" +
+	"\vquery_count\x18\x01 \x01(\x05R\n" +
+	"queryCount\x12\x1f\n" +
+	"\vclick_count\x18\x02 \x01(\x05R\n" +
+	"clickCount\x122\n" +
+	"\x15clicked_session_count\x18\x03 \x01(\x05R\x13clickedSessionCount\"\xaa\x04\n" +
 	"\x10FeedbackRecorded\x125\n" +
 	"\breporter\x18\x01 \x01(\v2\x19.emend.common.v1.ReporterR\breporter\x12\x16\n" +
 	"\x06caller\x18\x02 \x01(\tR\x06caller\x12\x19\n" +
@@ -1212,63 +1295,65 @@ func file_emend_learning_v1_ingest_service_proto_rawDescGZIP() []byte {
 	return file_emend_learning_v1_ingest_service_proto_rawDescData
 }
 
-var file_emend_learning_v1_ingest_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_emend_learning_v1_ingest_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_emend_learning_v1_ingest_service_proto_goTypes = []any{
 	(*IngestRequest)(nil),         // 0: emend.learning.v1.IngestRequest
 	(*IngestResponse)(nil),        // 1: emend.learning.v1.IngestResponse
 	(*Event)(nil),                 // 2: emend.learning.v1.Event
 	(*QueryUnanswered)(nil),       // 3: emend.learning.v1.QueryUnanswered
 	(*CorrectionMined)(nil),       // 4: emend.learning.v1.CorrectionMined
-	(*FeedbackRecorded)(nil),      // 5: emend.learning.v1.FeedbackRecorded
-	(*ErasedVoter)(nil),           // 6: emend.learning.v1.ErasedVoter
-	(*FeedbackRetracted)(nil),     // 7: emend.learning.v1.FeedbackRetracted
-	(*FeedbackRedacted)(nil),      // 8: emend.learning.v1.FeedbackRedacted
-	(*ReporterRedacted)(nil),      // 9: emend.learning.v1.ReporterRedacted
-	(*EventResult)(nil),           // 10: emend.learning.v1.EventResult
-	(*GetStandingsRequest)(nil),   // 11: emend.learning.v1.GetStandingsRequest
-	(*GetStandingsResponse)(nil),  // 12: emend.learning.v1.GetStandingsResponse
-	(*FeedbackStandings)(nil),     // 13: emend.learning.v1.FeedbackStandings
-	nil,                           // 14: emend.learning.v1.FeedbackRecorded.ContextEntry
-	(*v1.Correction)(nil),         // 15: emend.common.v1.Correction
-	(*v1.Reporter)(nil),           // 16: emend.common.v1.Reporter
-	(v1.Scope)(0),                 // 17: emend.common.v1.Scope
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*v1.Outcome)(nil),            // 19: emend.common.v1.Outcome
-	(*v1.ItemStatus)(nil),         // 20: emend.common.v1.ItemStatus
-	(*v1.Standing)(nil),           // 21: emend.common.v1.Standing
+	(*Respelling)(nil),            // 5: emend.learning.v1.Respelling
+	(*FeedbackRecorded)(nil),      // 6: emend.learning.v1.FeedbackRecorded
+	(*ErasedVoter)(nil),           // 7: emend.learning.v1.ErasedVoter
+	(*FeedbackRetracted)(nil),     // 8: emend.learning.v1.FeedbackRetracted
+	(*FeedbackRedacted)(nil),      // 9: emend.learning.v1.FeedbackRedacted
+	(*ReporterRedacted)(nil),      // 10: emend.learning.v1.ReporterRedacted
+	(*EventResult)(nil),           // 11: emend.learning.v1.EventResult
+	(*GetStandingsRequest)(nil),   // 12: emend.learning.v1.GetStandingsRequest
+	(*GetStandingsResponse)(nil),  // 13: emend.learning.v1.GetStandingsResponse
+	(*FeedbackStandings)(nil),     // 14: emend.learning.v1.FeedbackStandings
+	nil,                           // 15: emend.learning.v1.FeedbackRecorded.ContextEntry
+	(*v1.Correction)(nil),         // 16: emend.common.v1.Correction
+	(*v1.Reporter)(nil),           // 17: emend.common.v1.Reporter
+	(v1.Scope)(0),                 // 18: emend.common.v1.Scope
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*v1.Outcome)(nil),            // 20: emend.common.v1.Outcome
+	(*v1.ItemStatus)(nil),         // 21: emend.common.v1.ItemStatus
+	(*v1.Standing)(nil),           // 22: emend.common.v1.Standing
 }
 var file_emend_learning_v1_ingest_service_proto_depIdxs = []int32{
 	2,  // 0: emend.learning.v1.IngestRequest.events:type_name -> emend.learning.v1.Event
-	10, // 1: emend.learning.v1.IngestResponse.results:type_name -> emend.learning.v1.EventResult
-	5,  // 2: emend.learning.v1.Event.recorded:type_name -> emend.learning.v1.FeedbackRecorded
-	7,  // 3: emend.learning.v1.Event.retracted:type_name -> emend.learning.v1.FeedbackRetracted
-	8,  // 4: emend.learning.v1.Event.redacted:type_name -> emend.learning.v1.FeedbackRedacted
-	9,  // 5: emend.learning.v1.Event.reporter_redacted:type_name -> emend.learning.v1.ReporterRedacted
+	11, // 1: emend.learning.v1.IngestResponse.results:type_name -> emend.learning.v1.EventResult
+	6,  // 2: emend.learning.v1.Event.recorded:type_name -> emend.learning.v1.FeedbackRecorded
+	8,  // 3: emend.learning.v1.Event.retracted:type_name -> emend.learning.v1.FeedbackRetracted
+	9,  // 4: emend.learning.v1.Event.redacted:type_name -> emend.learning.v1.FeedbackRedacted
+	10, // 5: emend.learning.v1.Event.reporter_redacted:type_name -> emend.learning.v1.ReporterRedacted
 	4,  // 6: emend.learning.v1.Event.mined:type_name -> emend.learning.v1.CorrectionMined
 	3,  // 7: emend.learning.v1.Event.unanswered:type_name -> emend.learning.v1.QueryUnanswered
-	15, // 8: emend.learning.v1.CorrectionMined.correction:type_name -> emend.common.v1.Correction
-	16, // 9: emend.learning.v1.FeedbackRecorded.reporter:type_name -> emend.common.v1.Reporter
-	14, // 10: emend.learning.v1.FeedbackRecorded.context:type_name -> emend.learning.v1.FeedbackRecorded.ContextEntry
-	17, // 11: emend.learning.v1.FeedbackRecorded.scope:type_name -> emend.common.v1.Scope
-	15, // 12: emend.learning.v1.FeedbackRecorded.correction:type_name -> emend.common.v1.Correction
-	18, // 13: emend.learning.v1.FeedbackRecorded.received_at:type_name -> google.protobuf.Timestamp
-	6,  // 14: emend.learning.v1.FeedbackRecorded.erased_voter:type_name -> emend.learning.v1.ErasedVoter
-	18, // 15: emend.learning.v1.FeedbackRetracted.retracted_at:type_name -> google.protobuf.Timestamp
-	18, // 16: emend.learning.v1.FeedbackRedacted.redacted_at:type_name -> google.protobuf.Timestamp
-	18, // 17: emend.learning.v1.ReporterRedacted.redacted_at:type_name -> google.protobuf.Timestamp
-	19, // 18: emend.learning.v1.EventResult.outcome:type_name -> emend.common.v1.Outcome
-	20, // 19: emend.learning.v1.EventResult.error:type_name -> emend.common.v1.ItemStatus
-	13, // 20: emend.learning.v1.GetStandingsResponse.standings:type_name -> emend.learning.v1.FeedbackStandings
-	21, // 21: emend.learning.v1.FeedbackStandings.effects:type_name -> emend.common.v1.Standing
-	0,  // 22: emend.learning.v1.IngestService.Ingest:input_type -> emend.learning.v1.IngestRequest
-	11, // 23: emend.learning.v1.IngestService.GetStandings:input_type -> emend.learning.v1.GetStandingsRequest
-	1,  // 24: emend.learning.v1.IngestService.Ingest:output_type -> emend.learning.v1.IngestResponse
-	12, // 25: emend.learning.v1.IngestService.GetStandings:output_type -> emend.learning.v1.GetStandingsResponse
-	24, // [24:26] is the sub-list for method output_type
-	22, // [22:24] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	16, // 8: emend.learning.v1.CorrectionMined.correction:type_name -> emend.common.v1.Correction
+	5,  // 9: emend.learning.v1.CorrectionMined.respelling:type_name -> emend.learning.v1.Respelling
+	17, // 10: emend.learning.v1.FeedbackRecorded.reporter:type_name -> emend.common.v1.Reporter
+	15, // 11: emend.learning.v1.FeedbackRecorded.context:type_name -> emend.learning.v1.FeedbackRecorded.ContextEntry
+	18, // 12: emend.learning.v1.FeedbackRecorded.scope:type_name -> emend.common.v1.Scope
+	16, // 13: emend.learning.v1.FeedbackRecorded.correction:type_name -> emend.common.v1.Correction
+	19, // 14: emend.learning.v1.FeedbackRecorded.received_at:type_name -> google.protobuf.Timestamp
+	7,  // 15: emend.learning.v1.FeedbackRecorded.erased_voter:type_name -> emend.learning.v1.ErasedVoter
+	19, // 16: emend.learning.v1.FeedbackRetracted.retracted_at:type_name -> google.protobuf.Timestamp
+	19, // 17: emend.learning.v1.FeedbackRedacted.redacted_at:type_name -> google.protobuf.Timestamp
+	19, // 18: emend.learning.v1.ReporterRedacted.redacted_at:type_name -> google.protobuf.Timestamp
+	20, // 19: emend.learning.v1.EventResult.outcome:type_name -> emend.common.v1.Outcome
+	21, // 20: emend.learning.v1.EventResult.error:type_name -> emend.common.v1.ItemStatus
+	14, // 21: emend.learning.v1.GetStandingsResponse.standings:type_name -> emend.learning.v1.FeedbackStandings
+	22, // 22: emend.learning.v1.FeedbackStandings.effects:type_name -> emend.common.v1.Standing
+	0,  // 23: emend.learning.v1.IngestService.Ingest:input_type -> emend.learning.v1.IngestRequest
+	12, // 24: emend.learning.v1.IngestService.GetStandings:input_type -> emend.learning.v1.GetStandingsRequest
+	1,  // 25: emend.learning.v1.IngestService.Ingest:output_type -> emend.learning.v1.IngestResponse
+	13, // 26: emend.learning.v1.IngestService.GetStandings:output_type -> emend.learning.v1.GetStandingsResponse
+	25, // [25:27] is the sub-list for method output_type
+	23, // [23:25] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_emend_learning_v1_ingest_service_proto_init() }
@@ -1284,7 +1369,7 @@ func file_emend_learning_v1_ingest_service_proto_init() {
 		(*Event_Mined)(nil),
 		(*Event_Unanswered)(nil),
 	}
-	file_emend_learning_v1_ingest_service_proto_msgTypes[10].OneofWrappers = []any{
+	file_emend_learning_v1_ingest_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*EventResult_Outcome)(nil),
 		(*EventResult_Error)(nil),
 	}
@@ -1294,7 +1379,7 @@ func file_emend_learning_v1_ingest_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_emend_learning_v1_ingest_service_proto_rawDesc), len(file_emend_learning_v1_ingest_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1504,7 +1504,7 @@ type UsePromptVersionResponse struct {
 	Version *PromptVersion `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The revision that was written.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What may not be meant, in words: a label under which no prompt was current before, which perhaps nobody follows.
+	// What may not be meant, in words: a label under which no prompt of another target is current, which perhaps nobody follows.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -613,7 +613,8 @@ type PutResourceResponse struct {
 	Resource *v1.Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The revision that was written; 0 if it already had this value.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands.
+	// What may not be meant, as sentences: a prompt's {{name}} that is none of its variables, and is sent as it stands;
+	// a label under which no prompt of another target is current, which perhaps nobody follows.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
