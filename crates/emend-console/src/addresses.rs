@@ -43,6 +43,10 @@ pub(crate) fn routes(console: Arc<Shared>) -> Router {
             post(part!(Review, pages::review::decide_several)),
         )
         .route(
+            "/ns/{namespace}/review/{item}/preview",
+            post(part!(Review, pages::review::attempt)),
+        )
+        .route(
             "/ns/{namespace}/review/{item}/approve",
             post(part!(Review, pages::review::approve)),
         )

@@ -17,6 +17,7 @@ use tonic::{Code, Status};
 
 use self::detail::Detail;
 pub(crate) use self::detail::{DiffLine, diff};
+use self::preview::{Judged, judged};
 use crate::{
     failure::{Failure, Refused},
     form::Fields,
@@ -91,6 +92,7 @@ struct Typed {
     reason: String,
     comment: String,
     asked: String,
+    judged: String,
 }
 
 /// The fields that are filters of the queue, not its state.
@@ -112,6 +114,7 @@ fn filters(fields: &Fields) -> Fields {
         "candidate",
         "accept_redacted",
         "decision",
+        "judged",
     ])
 }
 
@@ -133,7 +136,31 @@ fn holder(visitor: &Visitor, lease: Option<&ReviewLease>) -> Option<String> {
 
 /// Shows the queue, and the item that is open.
 pub(crate) async fn show(visitor: &Visitor, fields: &Fields) -> Answer {
-    render(visitor, fields, None, &Typed::default()).await
+    let tried = fields.has("preview").then(Vec::new);
+    render(visitor, fields, None, &Typed::default(), tried).await
+}
+
+/// Tries the item on what was searched, and on the judged queries that were typed. Nothing of it is kept.
+pub(crate) async fn attempt(visitor: &Visitor, fields: &Fields) -> Answer {
+    let typed = fields.text("judged");
+    match judged(visitor.language, typed) {
+        Ok(judged) => {
+            let kept = Fields::parse(fields.get("return").trim_start_matches('?').as_bytes());
+            let typed = Typed {
+                judged: typed.to_owned(),
+                ..Typed::default()
+            };
+            render(
+                visitor,
+                &kept.with("item", &visitor.item),
+                None,
+                &typed,
+                Some(judged),
+            )
+            .await
+        }
+        Err(status) => again(visitor, fields, status).await,
+    }
 }
 
 async fn list(visitor: &Visitor, fields: &Fields) -> Result<ListCandidatesResponse, Refused> {
@@ -177,7 +204,14 @@ async fn list(visitor: &Visitor, fields: &Fields) -> Result<ListCandidatesRespon
     Ok(answer.into_inner())
 }
 
-async fn render(visitor: &Visitor, fields: &Fields, failure: Option<Failure>, typed: &Typed) -> Answer {
+/// The page; with what the open item would change where it is `tried`, on these judged queries, too.
+async fn render(
+    visitor: &Visitor,
+    fields: &Fields,
+    failure: Option<Failure>,
+    typed: &Typed,
+    tried: Option<Vec<Judged>>,
+) -> Answer {
     release(visitor, fields.get("left")).await;
     let ListCandidatesResponse {
         candidates,
@@ -197,7 +231,7 @@ async fn render(visitor: &Visitor, fields: &Fields, failure: Option<Failure>, ty
     let address = visitor.to(Part::Review, &Fields::default());
     let mut failure = failure;
     let detail = match &wanted {
-        Some(id) => match detail::read(visitor, id, typed, fields.has("preview")).await {
+        Some(id) => match detail::read(visitor, id, typed, tried).await {
             Ok(detail) => Some(detail),
             Err(status) if status.code() == Code::NotFound || status.code() == Code::InvalidArgument => {
                 failure.get_or_insert_with(|| visitor.failure(&status));
@@ -401,9 +435,10 @@ async fn again(visitor: &Visitor, fields: &Fields, status: Status) -> Answer {
         reason: fields.text("reason").to_owned(),
         comment: fields.text("comment").to_owned(),
         asked: fields.text("asked").to_owned(),
+        judged: fields.text("judged").to_owned(),
     };
     let failure = visitor.failure(&status);
-    render(visitor, &kept, Some(failure), &typed).await
+    render(visitor, &kept, Some(failure), &typed, None).await
 }
 
 /// Approves the item, as proposed or as edited.
@@ -579,5 +614,5 @@ pub(crate) async fn decide_several(visitor: &Visitor, fields: &Fields) -> Answer
     failure.details = refused;
     failure.details.truncate(10);
     let kept = Fields::parse(fields.get("return").trim_start_matches('?').as_bytes());
-    render(visitor, &kept, Some(failure), &Typed::default()).await
+    render(visitor, &kept, Some(failure), &Typed::default(), None).await
 }

@@ -59,6 +59,19 @@ both_databases! {
         let (before, _) = tried.split_once(row).unwrap_or_else(|| panic!("{tried}"));
         assert!(before.to_lowercase().ends_with("<td class=\"num\">2</td>"), "{tried}");
         assert!(!tried.contains("<td>something else</td>"), "{tried}");
+        // What somebody types beside is judged by what they say is right, and is there to be changed.
+        let page = visitor.open(&format!("review?item={id}&preview=1")).await;
+        let attempt = format!("review/{id}/preview");
+        let typed = "PHRASE 0, verb_0\r\nsomething else\tother";
+        let judged = visitor.send(&page, &attempt, &[("judged", typed)]).await.body;
+        assert!(judged.contains("1 of the 2 judged queries and recorded ones of the last 7 days would be answered differently"), "{judged}");
+        assert!(judged.contains("Of the judged queries, 1 would become right, and 0 would be right no more."), "{judged}");
+        assert!(judged.contains("<td class=\"num\">2</td><td class=\"num\">0</td></tr>"), "{judged}");
+        assert!(judged.contains("something else\tother</textarea>"), "{judged}");
+        let refused = visitor.send(&page, &attempt, &[("judged", "a, b\nno choice")]).await;
+        assert_eq!(refused.status, 400);
+        let refused = refused.body;
+        assert!(refused.contains("Line 2 must be a query") && refused.contains("no choice</textarea>"), "{refused}");
         assert_eq!(system.learning().verb_for("phrase 0").await, "", "nothing was decided");
         console.stop().await;
     }

@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 
 use super::{
     Typed, acquire, holder,
-    preview::{Preview, preview},
+    preview::{Judged, Preview, preview},
     talk::{Talk, talk},
 };
 use crate::{
@@ -71,6 +71,7 @@ pub(super) struct Detail {
     pub may: May,
     /// What would be answered differently, if that was asked for.
     pub preview: Option<Preview>,
+    pub typed_judged: String,
 }
 
 /// What a visitor may do with it, beside deciding.
@@ -181,7 +182,7 @@ pub(super) async fn read(
     visitor: &Visitor,
     id: &str,
     typed: &Typed,
-    is_tried: bool,
+    tried: Option<Vec<Judged>>,
 ) -> Result<Detail, Status> {
     let mut answer = get(visitor, id).await?;
     let candidate = answer.candidate.take().unwrap_or_default();
@@ -201,8 +202,9 @@ pub(super) async fn read(
     detail.may.preview = is_looked_up
         && visitor.may("learning.v1.CandidateService/PreviewCandidate")
         && visitor.may("feedback.v1.QueryService/ListQueries");
-    if is_tried && detail.may.preview {
-        detail.preview = Some(preview(visitor, id).await?);
+    detail.typed_judged.clone_from(&typed.judged);
+    if let Some(judged) = tried.filter(|_| detail.may.preview) {
+        detail.preview = Some(preview(visitor, id, judged).await?);
     }
     Ok(detail)
 }
@@ -341,6 +343,7 @@ fn shown(
             preview: false,
         },
         preview: None,
+        typed_judged: String::new(),
         decidable,
         qualifier: key.qualifier,
         user: key.user_id,

@@ -1,10 +1,13 @@
-//! What a candidate would change: which answers to the queries of the last week.
+//! What a candidate would change: which answers to the queries of the last week, and to queries whose right answers are typed.
 
 use emend_proto::{
     feedback::v1::{Feedback, ListFeedbackRequest, ListQueriesRequest, Query, SearchRatingFilter},
     learning::v1::{NearStatus, PreviewCandidateRequest, PreviewedAnswer, PreviewedChanges},
 };
-use emend_wire::{preview::queries, render};
+use emend_wire::{
+    preview::{self, queries, with_judged},
+    render,
+};
 use jiff::SignedDuration;
 use prost_types::Timestamp;
 use tonic::Status;
@@ -16,6 +19,41 @@ const DAYS: i64 = 7;
 /// The queries, or ratings, of a page, and the pages that are read at most.
 const PAGE: i32 = 500;
 const PAGES: usize = 10;
+
+/// A query and a choice that is right for it.
+pub(super) type Judged = (String, String);
+
+/// The judged queries of a text: of each line a query, and behind the last comma or tab the choice that is right for it.
+pub(super) fn judged(language: Language, text: &str) -> Result<Vec<Judged>, Status> {
+    let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
+    let lines = lines.filter(|(line, _)| !line.is_empty());
+    let judged: Vec<Judged> = lines
+        .map(|(line, number)| {
+            let parts = line.rsplit_once('\t').or_else(|| line.rsplit_once(','));
+            let parts = parts.map(|(query, choice)| (query.trim(), choice.trim()));
+            match parts.filter(|(query, choice)| !query.is_empty() && !choice.is_empty()) {
+                Some((query, choice)) => Ok((query.to_owned(), choice.to_owned())),
+                None => Err(Status::invalid_argument(match language {
+                    Language::English => {
+                        format!("Line {number} must be a query, a comma or tab, and the choice that is right for it.")
+                    }
+                    Language::Japanese => {
+                        format!("{number} 行目は「クエリ,正しい選択肢」の形式で入力してください。")
+                    }
+                })),
+            }
+        })
+        .collect::<Result<_, _>>()?;
+    let most = preview::MOST;
+    if judged.len() > most {
+        let count = judged.len();
+        return Err(Status::invalid_argument(match language {
+            Language::English => format!("At most {most} queries can be tried at once; these are {count}."),
+            Language::Japanese => format!("一度に試せるのは {most} 件までです({count} 件入力されています)。"),
+        }));
+    }
+    Ok(judged)
+}
 
 /// What would be answered differently.
 #[derive(Debug)]
@@ -50,14 +88,16 @@ impl From<PreviewedAnswer> for Answered {
             searches: answer.search_count,
             before: shown(answer.before, answer.before_is_near),
             after: shown(answer.after, answer.after_is_near),
-            for_it: answer.rated_for_count + answer.corrected_for_count,
-            against: answer.rated_against_count + answer.corrected_against_count,
+            for_it: answer.rated_for_count + answer.corrected_for_count + answer.judged_for_count,
+            against: answer.rated_against_count
+                + answer.corrected_against_count
+                + answer.judged_against_count,
         }
     }
 }
 
-/// Tries a candidate on what was searched.
-pub(super) async fn preview(visitor: &Visitor, id: &str) -> Result<Preview, Status> {
+/// Tries a candidate on what was searched, and on judged queries.
+pub(super) async fn preview(visitor: &Visitor, id: &str, judged: Vec<Judged>) -> Result<Preview, Status> {
     let now = visitor.console.clock.now();
     let from = now
         .checked_sub(SignedDuration::from_hours(24 * DAYS))
@@ -68,10 +108,12 @@ pub(super) async fn preview(visitor: &Visitor, id: &str) -> Result<Preview, Stat
     } else {
         Vec::new()
     };
+    let is_judged = !judged.is_empty();
+    let recorded = queries(&recorded(visitor, &from).await?, &ratings);
     let request = PreviewCandidateRequest {
         namespace: visitor.namespace.clone(),
         candidate_id: id.to_owned(),
-        queries: queries(&recorded(visitor, &from).await?, &ratings),
+        queries: with_judged(recorded, judged),
     };
     let mut candidates = visitor.services.candidates();
     // A model may have to be made first.
@@ -80,7 +122,7 @@ pub(super) async fn preview(visitor: &Visitor, id: &str) -> Result<Preview, Stat
         .await?;
     let changes = answer.into_inner().changes.unwrap_or_default();
     Ok(Preview {
-        summary: summary(visitor.language, &changes),
+        summary: summary(visitor.language, &changes, is_judged),
         is_exact_only: changes.query_count > 0
             && matches!(changes.near_status(), NearStatus::Fitting | NearStatus::TooMany),
         answers: changes.answers.into_iter().map(Answered::from).collect(),
@@ -88,28 +130,30 @@ pub(super) async fn preview(visitor: &Visitor, id: &str) -> Result<Preview, Stat
 }
 
 /// What was found, in sentences that say one thing each.
-fn summary(language: Language, found: &PreviewedChanges) -> Vec<String> {
+fn summary(language: Language, found: &PreviewedChanges, is_judged: bool) -> Vec<String> {
     let (queries, changed) = (found.query_count, found.changed_query_count);
     let searches = found.changed_search_count;
+    let tried = match (language, is_judged) {
+        (Language::English, false) => format!("{queries} recorded queries of the last {DAYS} days"),
+        (Language::English, true) => {
+            format!("{queries} judged queries and recorded ones of the last {DAYS} days")
+        }
+        (Language::Japanese, false) => format!("直近{DAYS}日間に記録された {queries} 件のクエリ"),
+        (Language::Japanese, true) => format!("正解付きのクエリと直近{DAYS}日間の記録、計 {queries} 件"),
+    };
     let first = match (language, queries, changed) {
         (Language::English, 0, _) => {
             format!("No query of the last {DAYS} days is recorded, so there is nothing to compare.")
         }
         (Language::Japanese, 0, _) => format!("直近{DAYS}日間のクエリの記録がないため、比較できません。"),
-        (Language::English, _, 0) => {
-            format!(
-                "None of the {queries} recorded queries of the last {DAYS} days would be answered differently."
-            )
+        (Language::English, _, 0) => format!("None of the {tried} would be answered differently."),
+        (Language::Japanese, _, 0) => format!("{tried}のうち、応答が変わるものはありません。"),
+        (Language::English, ..) => {
+            format!("{changed} of the {tried} would be answered differently (searched {searches} times).")
         }
-        (Language::Japanese, _, 0) => {
-            format!("直近{DAYS}日間に記録された {queries} 件のクエリのうち、応答が変わるものはありません。")
+        (Language::Japanese, ..) => {
+            format!("{tried}のうち、{changed} 件の応答が変わります(検索 {searches} 回)。")
         }
-        (Language::English, ..) => format!(
-            "{changed} of the {queries} recorded queries of the last {DAYS} days would be answered differently (searched {searches} times)."
-        ),
-        (Language::Japanese, ..) => format!(
-            "直近{DAYS}日間に記録された {queries} 件のクエリのうち、{changed} 件の応答が変わります(検索 {searches} 回)。"
-        ),
     };
     let for_it = found.rated_for_count + found.corrected_for_count;
     let against = found.rated_against_count + found.corrected_against_count;
@@ -121,7 +165,16 @@ fn summary(language: Language, found: &PreviewedChanges) -> Vec<String> {
             format!("これらの応答への評価と修正: 変更を支持 {for_it} 件、反対 {against} 件。")
         }
     });
-    [first].into_iter().chain(said).collect()
+    let (right, wrong) = (found.judged_for_count, found.judged_against_count);
+    let judged = is_judged.then(|| match language {
+        Language::English => {
+            format!("Of the judged queries, {right} would become right, and {wrong} would be right no more.")
+        }
+        Language::Japanese => {
+            format!("正解付きのクエリ: 新たに正解 {right} 件、正解でなくなる {wrong} 件。")
+        }
+    });
+    [first].into_iter().chain(said).chain(judged).collect()
 }
 
 async fn recorded(visitor: &Visitor, from: &Timestamp) -> Result<Vec<Query>, Status> {
@@ -191,7 +244,7 @@ mod tests {
                 rated_for_count,
                 ..PreviewedChanges::default()
             };
-            summary(Language::English, &found).join(" ")
+            summary(Language::English, &found, false).join(" ")
         };
         assert!(said(0, 0, 0).contains("nothing to compare"));
         assert_eq!(
@@ -202,6 +255,33 @@ mod tests {
         assert!(
             some.contains("2 of the 4") && some.contains("searched 9 times") && some.contains("1 speak for"),
             "{some}"
+        );
+    }
+
+    #[test]
+    fn judged_queries_are_typed_one_a_line_or_pasted_from_a_table() {
+        let read = |text| judged(Language::English, text);
+        let pair = |query: &str, choice: &str| (query.to_owned(), choice.to_owned());
+        assert_eq!(
+            read("Card lost, my own , report_loss\r\n\r\nfreeze it\tcard, frozen\n").unwrap(),
+            [
+                pair("Card lost, my own", "report_loss"),
+                pair("freeze it", "card, frozen")
+            ]
+        );
+        assert_eq!(read(" \n").unwrap(), []);
+        for text in ["a,b\n\nno choice", "a,b\n\n,b", "a,b\n\na,"] {
+            assert!(
+                read(text).unwrap_err().message().starts_with("Line 3 must be"),
+                "{text}"
+            );
+        }
+        let all = "a,b\n".repeat(preview::MOST);
+        assert_eq!(read(&all).unwrap().len(), preview::MOST);
+        let refused = read(&format!("{all}a,b")).unwrap_err();
+        assert_eq!(
+            refused.message(),
+            "At most 1000 queries can be tried at once; these are 1001."
         );
     }
 }
