@@ -1,7 +1,7 @@
 //! Finds and masks personal data in free text: e-mail addresses, phone numbers, card numbers (by the Luhn checksum, ISO/IEC
 //! 7812-1), the Japanese Individual Number (My Number, by its check digit) and IP addresses.
 //!
-//! It errs on the side of masking: anything that looks like a phone number is masked, unless it is known as a date, a range,
+//! It errs on the side of masking: anything that looks like a phone number is masked, unless it is known as a date, a time, a range,
 //! a part number or a book's or product's number. It does not find names or postal addresses.
 //!
 //! Japanese is written without spaces, so only ASCII letters and digits make a number part of a longer word. Full-width
@@ -16,7 +16,7 @@ use std::{borrow::Cow, net::IpAddr, ops::Range};
 use self::{
     check_digits::{is_card, is_my_number},
     dates::are_dates,
-    ordinary::{Surroundings, is_ordinary},
+    ordinary::{Surroundings, are_mixed_ranges, is_ordinary},
 };
 
 /// Maximum passes over a text. Nearly all texts need one pass that masks and one that finds nothing.
@@ -333,8 +333,6 @@ impl Scan<'_> {
         }
         let (mut digits, mut end, mut groups, mut separators) = (String::new(), 0, 0, 0);
         let mut in_group = false;
-        // After a colon begins a part of a time.
-        let after_colon = text[..position].ends_with(':');
         for (index, c) in rest.char_indices() {
             if c.is_ascii_digit() {
                 if !in_group {
@@ -362,8 +360,8 @@ impl Scan<'_> {
             return None;
         }
         let (range, run) = (position..position + end, &rest[..end]);
-        let is_date = digits.len() == 8 && groups == 3 || are_dates(run, after_colon);
-        if !is_date && is_card(&digits, groups) {
+        let is_date = digits.len() == 8 && groups == 3 || are_dates(run, &text[..position]);
+        if !is_date && is_card(&digits, groups) && !are_mixed_ranges(run) {
             return Some((range, "[card]"));
         }
         if !is_date && is_my_number(run) {

@@ -4,19 +4,30 @@ use std::ops::RangeInclusive;
 
 /// Whether a run of groups of digits is nothing but dates and times of the day: each date a year, a month and a day, or the
 /// other way round, with the same separator between them; times of up to three parts before or after it. Or it is nothing but
-/// months, or dates and times without separators.
+/// months, or dates and times without separators. After the hours and minutes of a time it may also be seconds with a fraction
+/// of any length, and what the time differs from UTC.
 ///
 /// A date whose year has two digits looks like a part of a telephone number in pairs of digits: beside it there is at most one
 /// other group, and that is no further part behind a slash.
-pub(super) fn are_dates(run: &str, after_colon: bool) -> bool {
+pub(super) fn are_dates(run: &str, before: &str) -> bool {
     let groups = groups(run);
     if are_months(&groups) || are_compact(&groups) {
         return true;
     }
-    let (mut place, mut dates, mut parts_of_time) = (0, 0, usize::from(after_colon));
+    // After a colon begins a part of a time.
+    if are_spelled_out(&groups, usize::from(before.ends_with(':'))) {
+        return true;
+    }
+    let with_fraction = fraction(&groups, before);
+    with_fraction > 0 && (with_fraction == groups.len() || are_spelled_out(&groups[with_fraction..], 3))
+}
+
+/// Whether they are dates with separators, and times beside them, of which so many parts were before.
+fn are_spelled_out(groups: &[(&str, &str)], mut parts_of_time: usize) -> bool {
+    let (mut place, mut dates) = (0, 0);
     while place < groups.len() {
         if let Some(year) = date(&groups[place..]) {
-            if year == Year::TwoDigits && !is_alone(&groups, place) {
+            if year == Year::TwoDigits && !is_alone(groups, place) {
                 return false;
             }
             place += 3;
@@ -30,6 +41,29 @@ pub(super) fn are_dates(run: &str, after_colon: bool) -> bool {
         }
     }
     dates > 0
+}
+
+/// How many groups are seconds with a fraction, and the difference from UTC behind it: after `HH:MM:`.
+fn fraction(groups: &[(&str, &str)], before: &str) -> usize {
+    let start = before.len().saturating_sub("HH:MM:".len());
+    let is_after_minutes = match &before.as_bytes()[start..] {
+        [hour @ .., b':', ten, one, b':'] => {
+            hour.len() == 2 && hour.iter().chain([ten, one]).all(u8::is_ascii_digit)
+        }
+        _ => false,
+    };
+    if !is_after_minutes {
+        return 0;
+    }
+    match groups {
+        [(seconds, "."), (_, "-"), (difference, _), ..]
+            if within(seconds, 0..=60) && (within(difference, 0..=23) || is_clock(difference)) =>
+        {
+            3
+        }
+        [(seconds, "."), (_, _), ..] if within(seconds, 0..=60) => 2,
+        _ => 0,
+    }
 }
 
 /// Whether they are years with a month each, all written the same way: 2026/04-2026/09.
@@ -165,8 +199,31 @@ mod tests {
             "202604011030",
             "20260401103000",
             "期間20260401〜20260930",
+            "2026-11-21T10:30:05.1234567+09:00",
+            "2026-11-21T10:30:05.1234567-05:00",
+            "2026-11-21T10:30:05.1234567-0500",
+            "2026-11-21T10:30:05.123456789Z",
+            "10:30:05.123456789",
+            "10:30:05.123456789012345",
+            "10:30:05.123456789 2026-11-21",
+            "2026/11/21 10:30:05.1234567",
+            "時刻は１０：３０：０５．１２３４５６７です",
         ] {
             assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn telephone_numbers_beside_colons_and_times_are_masked() {
+        for (text, masked) in [
+            ("TEL:03.12345678", "TEL:[phone]"),
+            ("10:03.12345678", "10:[phone]"),
+            ("tel:10:03.12345678", "tel:10:[phone]"),
+            ("10:30:090.1234.5678", "10:30:[phone]"),
+            ("10:30:05.12 090-1234-5678", "10:30:[phone]"),
+            ("10:30:05.12 34 56 78", "10:30:[phone]"),
+        ] {
+            assert_eq!(mask(text), masked);
         }
     }
 

@@ -10,7 +10,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// Words that announce a telephone number, also with a hyphen between.
-const ANNOUNCES: [&str; 9] = [
+const ANNOUNCES: [&str; 12] = [
     "tel",
     "telephone",
     "phone",
@@ -20,6 +20,24 @@ const ANNOUNCES: [&str; 9] = [
     "call",
     "number",
     "no",
+    "電話",
+    "携帯",
+    "番号",
+];
+
+/// Words that announce a part number, directly before it.
+const ANNOUNCES_PART: [&str; 11] = [
+    "part no",
+    "part-no",
+    "part number",
+    "p/n",
+    "sku",
+    "model",
+    "model no",
+    "model number",
+    "品番",
+    "型番",
+    "部品番号",
 ];
 
 /// Characters that join the parts of a part number.
@@ -32,7 +50,25 @@ pub(super) fn is_ordinary(run: &str, surroundings: Surroundings<'_>) -> bool {
         return false;
     }
     let groups = groups(run);
-    surroundings.join_letters() || is_pair(&groups) || are_ranges(&groups) || is_book(run)
+    surroundings.join_letters()
+        || surroundings.announce(&ANNOUNCES_PART) && is_part_number(&groups)
+        || is_pair(&groups)
+        || (are_ranges(&groups) || is_range_of_decimals(&groups))
+            && !(run.contains('.') && surroundings.announce(&ANNOUNCES))
+        || is_book(run)
+}
+
+/// Whether a run of groups of digits is ranges, each from a number to a greater one, whose separators differ: a card's number is
+/// not written so, even where the checksum of cards holds.
+pub(super) fn are_mixed_ranges(run: &str) -> bool {
+    let groups = groups(run);
+    let mut separators = groups
+        .iter()
+        .map(|(_, separator)| *separator)
+        .take(groups.len() - 1);
+    let first = separators.next();
+    let differ = separators.any(|separator| Some(separator) != first);
+    differ && run.starts_with(|c: char| c.is_ascii_digit()) && are_ranges(&groups)
 }
 
 impl Surroundings<'_> {
@@ -52,6 +88,28 @@ impl Surroundings<'_> {
             .is_some_and(|behind| behind.starts_with(is_letter));
         joins_before || joins_behind
     }
+
+    /// Whether one of these words stands directly before the run, as in `part no. 12345-678-90` and `品番：12-3456-7890`.
+    fn announce(self, words: &[&str]) -> bool {
+        let before = self
+            .before
+            .trim_end_matches([' ', ':', '.', '#', '-', '/', '_', 'は']);
+        words.iter().any(|word| {
+            let at = before.len().checked_sub(word.len());
+            let Some((rest, last)) = at.and_then(|at| before.split_at_checked(at)) else {
+                return false;
+            };
+            // Latin words are words of their own.
+            let is_whole = !word.is_ascii() || !rest.ends_with(|c: char| c.is_ascii_alphanumeric());
+            is_whole && last.eq_ignore_ascii_case(word)
+        })
+    }
+}
+
+/// Whether they are the three groups of a part number, with hyphens between. A telephone number of Japan begins with 0 and ends in
+/// four digits.
+fn is_part_number(groups: &[(&str, &str)]) -> bool {
+    matches!(groups, [(one, "-"), (_, "-"), (three, _)] if !one.starts_with('0') || three.len() != 4)
 }
 
 /// Whether they are two numbers with a hyphen between: a range, or a part number. Telephone numbers of two groups begin with 0,
@@ -62,14 +120,46 @@ fn is_pair(groups: &[(&str, &str)]) -> bool {
 
 /// Whether they are ranges, each from a number to a greater one, with spaces between.
 fn are_ranges(groups: &[(&str, &str)]) -> bool {
-    let is_range = |range: &[(&str, &str)]| match range {
-        [(one, "-"), (other, behind)] => {
-            let ascends = (one.len(), one) < (other.len(), other);
-            ascends && !one.starts_with('0') && matches!(*behind, "" | " ")
+    let mut rest = groups;
+    while !rest.is_empty() {
+        let (length, ascends) = match rest {
+            [one, other, third, fourth, ..] if one.1 == "." => {
+                let range = decimals([one, other, third, fourth]);
+                (4, range.is_some_and(|[from, to]| from < to))
+            }
+            [(one, "-"), (other, _), ..] => {
+                let ascends = (one.len(), one) < (other.len(), other);
+                (2, ascends && !one.starts_with('0'))
+            }
+            _ => return false,
+        };
+        let behind = rest[length - 1].1;
+        if !ascends || !matches!(behind, "" | " ") {
+            return false;
         }
-        _ => false,
+        rest = &rest[length..];
+    }
+    true
+}
+
+/// Whether they are two decimals with a hyphen between, whichever of them is greater.
+fn is_range_of_decimals(groups: &[(&str, &str)]) -> bool {
+    matches!(groups, [one, two, three, four] if decimals([one, two, three, four]).is_some())
+}
+
+/// A decimal that can be compared: how long it is before the point, the digits there, and those behind.
+type Decimal<'a> = (usize, &'a str, &'a str);
+
+/// Two decimals with a hyphen between them. Before the point stands no 0 beside other digits, as in telephone numbers.
+fn decimals<'a>([one, two, three, four]: [&(&'a str, &'a str); 4]) -> Option<[Decimal<'a>; 2]> {
+    let decimal = |whole: &'a str, part: &'a str| {
+        (whole == "0" || !whole.starts_with('0')).then_some((whole.len(), whole, part))
     };
-    groups.chunks(2).all(is_range)
+    let is_range = one.1 == "." && matches!(two.1, "-" | " -" | "- ") && three.1 == ".";
+    if !is_range {
+        return None;
+    }
+    Some([decimal(one.0, two.0)?, decimal(three.0, four.0)?])
 }
 
 /// Whether it is an ISBN of 13 digits.
@@ -101,8 +191,61 @@ mod tests {
             "123-4567-89-B",
             "R2-0901-2345-67",
             "978-4-10-101001-4",
+            "12.50-15.75",
+            "15.75-12.50",
+            "0.123-0.456",
+            "0.123〜0.456",
+            "20000.50-30000.50",
+            "20000.50–30000.50円",
+            "20000.50 – 30000.50",
+            "20000.50- 30000.50",
+            "20000.50～30000.50",
+            "価格は１２．５０－１５．７５です",
+            "12.50-15.75 20.50-30.75",
+            "12.50-15.75 100-200",
+            // The checksum of cards holds for these.
+            "1000-2000 3000-4000",
+            "20000.50-30000.53",
         ] {
             assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn part_numbers_that_a_word_announces_are_not_masked() {
+        for text in [
+            "part no. 12345-678-90",
+            "Part-No. 12345-678-90",
+            "the part number 12345-678-90",
+            "品番 12-3456-7890",
+            "品番は12-3456-7890です",
+            "型番：4901-234-567",
+            "部品番号　１２３－４５６－７８９",
+            "P/N 0986-4942-15",
+            "Ｐ／Ｎ：０９８６－４９４２－１５",
+            "SKU 123-456-789",
+            "sku#123-456-789",
+            "model 12345-678-90",
+            "Model No. 12345-678-90",
+        ] {
+            assert_eq!(mask(text), text);
+        }
+        for (text, masked) in [
+            ("tel 123-456-7890", "tel [phone]"),
+            ("no. 123-456-7890", "no. [phone]"),
+            ("counterpart no. 123-456-7890", "counterpart no. [phone]"),
+            ("supermodel 123-456-7890", "supermodel [phone]"),
+            ("model, tel 123-456-7890", "model, tel [phone]"),
+            ("番号 12-3456-7890", "番号 [phone]"),
+            ("品番 090-1234-5678", "品番 [phone]"),
+            ("P/N 03-1234-5678", "P/N [phone]"),
+            ("model +81-90-1234-5678", "model [phone]"),
+            ("SKU 123-456-789-012", "SKU [phone]"),
+            ("model 123 456-7890", "model [phone]"),
+            ("SKU 41111-111111-11111", "SKU [card]"),
+            ("品番 1234-5678-9018", "品番 [my-number]"),
+        ] {
+            assert_eq!(mask(text), masked);
         }
     }
 
@@ -118,6 +261,21 @@ mod tests {
             ("123-456-7890", "[phone]"),
             ("400-300 200-100", "[phone]"),
             ("AB-+49 30 901820", "AB-[phone]"),
+            ("03-1234-5678", "[phone]"),
+            ("090.1234.5678", "[phone]"),
+            ("+81.3.1234.5678", "[phone]"),
+            ("+12.50-15.75", "[phone]"),
+            ("(12.50-15.75", "[phone]"),
+            ("06.12-34.56", "[phone]"),
+            ("tel: 12.34-56.78", "tel: [phone]"),
+            ("電話は56.78-12.34", "電話は[phone]"),
+            ("No-12.34-56.78", "No-[phone]"),
+            ("123.456-7890", "[phone]"),
+            ("12.34.56.78", "[ip]"),
+            ("4111-1111-1111-1111", "[card]"),
+            ("4111 1111 1111 1111", "[card]"),
+            ("4111.1111-1111.1111", "[card]"),
+            ("4111-1111 1111-1111", "[card]"),
         ] {
             assert_eq!(mask(text), masked);
         }
