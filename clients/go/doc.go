@@ -4,7 +4,8 @@
 //   - [Feedback] submits corrections of every form, and reads what became of them.
 //   - [Node] follows the stream and answers from memory, exactly: verbs, entities, prohibitions, and every other resource by
 //     its key. A look-up never waits for the network.
-//   - [Review] lists, explains, approves, rejects and undoes.
+//   - [Review] lists, explains, approves, rejects and undoes. It also orders what there is to learn by what a user knows and wants
+//     to learn.
 //
 // What goes beyond exact look-ups (expansion, ranking, rendered prompts) is answered by a local Emend edge or by the services.
 //

@@ -25,8 +25,10 @@ import (
 type fake struct {
 	feedbackpb.UnimplementedFeedbackServiceServer
 	learningpb.UnimplementedSubscriptionServiceServer
+	learningpb.UnimplementedProfileServiceServer
 	submit    func(*feedbackpb.SubmitFeedbackRequest) (*feedbackpb.SubmitFeedbackResponse, error)
 	subscribe func(*learningpb.SubscribeRequest, grpc.ServerStreamingServer[learningpb.SubscribeResponse]) error
+	rank      func(*learningpb.RankLearningsRequest) (*learningpb.RankLearningsResponse, error)
 
 	lock    sync.Mutex
 	reports []*learningpb.ReportStatusRequest
@@ -42,6 +44,12 @@ func (f *fake) Subscribe(
 	request *learningpb.SubscribeRequest, stream grpc.ServerStreamingServer[learningpb.SubscribeResponse],
 ) error {
 	return f.subscribe(request, stream)
+}
+
+func (f *fake) RankLearnings(
+	_ context.Context, request *learningpb.RankLearningsRequest,
+) (*learningpb.RankLearningsResponse, error) {
+	return f.rank(request)
 }
 
 func (f *fake) ReportStatus(
@@ -71,6 +79,7 @@ func (f *fake) start(t *testing.T) Connection {
 	server := grpc.NewServer()
 	feedbackpb.RegisterFeedbackServiceServer(server, f)
 	learningpb.RegisterSubscriptionServiceServer(server, f)
+	learningpb.RegisterProfileServiceServer(server, f)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return Connection{Address: listener.Addr().String()}
@@ -101,6 +110,39 @@ func TestASubmissionIsTriedAgainWithItsRequestIDAfterTheWaitAskedFor(t *testing.
 	}
 	if waited := at[1].Sub(at[0]); waited < 400*time.Millisecond {
 		t.Fatalf("it came back after %s", waited)
+	}
+}
+
+func TestWhatThereIsToLearnIsOrderedForAUser(t *testing.T) {
+	var asked []*learningpb.RankLearningsRequest
+	server := &fake{rank: func(request *learningpb.RankLearningsRequest) (*learningpb.RankLearningsResponse, error) {
+		asked = append(asked, request)
+		if len(asked) == 1 {
+			return nil, status.Error(codes.Unavailable, "away")
+		}
+		return &learningpb.RankLearningsResponse{Ids: []string{"k8s-101"}, LeftOutIds: []string{"rust-101"}}, nil
+	}}
+	review, err := NewReview(server.start(t), "fund-admin", "ana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = review.Close() }()
+	ranked, err := review.RankLearnings(context.Background(), "mia",
+		&learningpb.Learning{Id: "rust-101", Topics: []string{"Rust"}},
+		&learningpb.Learning{Id: "k8s-101", Topics: []string{"Kubernetes"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, left := ranked.GetIds(), ranked.GetLeftOutIds(); len(ids) != 1 || ids[0] != "k8s-101" || len(left) != 1 {
+		t.Fatalf("not the order that the service gives: %v", ranked)
+	}
+	if len(asked) != 2 {
+		t.Fatalf("a read is tried again: %d calls", len(asked))
+	}
+	request := asked[1]
+	if request.GetNamespace() != "fund-admin" || request.GetUserId() != "mia" || len(request.GetLearnings()) != 2 ||
+		request.GetLearnings()[1].GetId() != "k8s-101" {
+		t.Fatalf("not what was asked: %v", request)
 	}
 }
 

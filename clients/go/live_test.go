@@ -334,6 +334,10 @@ func TestAReviewerLooksAheadChangesPoliciesAndImports(t *testing.T) {
 	if err != nil || settings.GetQueryRetention().AsDuration() != 2*time.Hour {
 		t.Fatalf("not changed: %v %v", settings, err)
 	}
+	ranked, err := review.RankLearnings(within30(t), "mia", &learningpb.Learning{Id: "go-101", Topics: []string{"Go"}})
+	if err != nil || len(ranked.GetIds()) != 1 || ranked.GetIds()[0] != "go-101" {
+		t.Fatalf("not ordered: %v %v", ranked, err)
+	}
 	for _, access := range []func(context.Context) (*accesspb.GetAccessResponse, error){review.Access, feedback.Access} {
 		if may, err := access(within30(t)); err != nil || may.GetAuthenticated() {
 			t.Fatalf("nobody is known here: %v %v", may, err)

@@ -31,6 +31,7 @@ type Review struct {
 	resources  learningpb.ResourceServiceClient
 	policies   learningpb.PolicyServiceClient
 	outputs    learningpb.OutputServiceClient
+	profiles   learningpb.ProfileServiceClient
 	nodes      learningpb.SubscriptionServiceClient
 	access     accesspb.AccessServiceClient
 }
@@ -48,6 +49,7 @@ func NewReview(connection Connection, namespace, reviewer string) (*Review, erro
 		resources:  learningpb.NewResourceServiceClient(dialled),
 		policies:   learningpb.NewPolicyServiceClient(dialled),
 		outputs:    learningpb.NewOutputServiceClient(dialled),
+		profiles:   learningpb.NewProfileServiceClient(dialled),
 		nodes:      learningpb.NewSubscriptionServiceClient(dialled),
 		access:     accesspb.NewAccessServiceClient(dialled),
 	}, nil
@@ -383,6 +385,18 @@ func (r *Review) RenderPrompt(
 	return retried(ctx, r.deadline, noAnswer,
 		func(ctx context.Context) (*learningpb.RenderPromptResponse, error) {
 			return r.outputs.RenderPrompt(ctx, request)
+		})
+}
+
+// RankLearnings orders what there is to learn, 1 to 1,000 items, by a user's profile: the ids of what to show, goals first, and of what
+// is left out, which are the basics of what the user knows.
+func (r *Review) RankLearnings(
+	ctx context.Context, userID string, learnings ...*learningpb.Learning,
+) (*learningpb.RankLearningsResponse, error) {
+	request := &learningpb.RankLearningsRequest{Namespace: r.namespace, UserId: userID, Learnings: learnings}
+	return retried(ctx, r.deadline, noAnswer,
+		func(ctx context.Context) (*learningpb.RankLearningsResponse, error) {
+			return r.profiles.RankLearnings(ctx, request)
 		})
 }
 

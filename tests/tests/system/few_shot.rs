@@ -171,7 +171,9 @@ both_databases! {
         let shown = set_of(&node, "TRIAGE");
         assert_eq!(shown.bad[0].feedback.to_string(), wrong.feedback_id);
         assert_eq!(shown.good[0].feedback.to_string(), right.feedback_id);
-        assert_eq!(set_of(&node, "EVALUATE").bad.len(), 1);
+        let judged = set_of(&node, "EVALUATE");
+        assert_eq!(judged.bad.len(), 1);
+        assert_eq!(judged.bad[0].issues, ["FALSE_POSITIVE", "too vague"]);
         assert_eq!(set_of(&node, "TASK_EXTRACT").good.len(), 1);
 
         // Without the target nothing new is rated; what is there stays, is found and can be taken back.

@@ -5,6 +5,7 @@ use std::{
     fmt::Write as _,
 };
 
+use emend_base::{Clock as _, SystemClock};
 use emend_proto::{
     feedback::v1::{ClickThrough, GetFeedbackStatsRequest},
     learning::v1::{CandidateOrigin, CandidateStatus, ListCandidatesRequest},
@@ -20,6 +21,7 @@ use emend_tests::{
     },
 };
 use feedback_svc::RatingHttp;
+use jiff::{Span, civil::Date, tz::TimeZone};
 
 /// Another search application.
 const PIECES: &str = "pieces";
@@ -141,21 +143,26 @@ both_databases! {
         let file = directory.path().join("ubi.ndjson");
         let documents = [
             r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#,
-            r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"2024-12-10T00:01:29.378Z"}"#,
+            r#"{"query_id":"silent","user_query":"tv","client_id":"c1","timestamp":"{earlier}T00:01:29.378Z"}"#,
             r#"{"index":{"_index":"ubi_queries","_id":"2"}}"#,
-            r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.149+0000"}"#,
+            r#"{"query_id":"none","user_query":"soun","query_response_hit_ids":[],"timestamp":"{later}T09:22:18.149+0000"}"#,
             r#"{"index":{"_index":"ubi_queries","_id":"3"}}"#,
-            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:18.148+0000"}"#,
+            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":[],"timestamp":"{later}T09:22:18.148+0000"}"#,
             r#"{"index":{"_index":"ubi_queries","_id":"4"}}"#,
-            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":["a","b"],"timestamp":"2025-01-24T09:22:18.2+0000"}"#,
+            r#"{"query_id":"two","user_query":"sound","query_response_hit_ids":["a","b"],"timestamp":"{later}T09:22:18.2+0000"}"#,
             r#"{"index":{"_index":"ubi_queries","_id":"5"}}"#,
-            r#"{"query_id":"two","user_query":"","query_response_hit_ids":[],"timestamp":"2025-01-24T09:22:19+0000"}"#,
+            r#"{"query_id":"two","user_query":"","query_response_hit_ids":[],"timestamp":"{later}T09:22:19+0000"}"#,
             r#"{"index":{"_index":"ubi_events","_id":"6"}}"#,
             r#"{"action_name":"impression","query_id":"two","event_attributes":{"object":{"object_id":"a"},"rank":0}}"#,
             r#"{"index":{"_index":"ubi_events","_id":"7"}}"#,
             r#"{"action_name":"click","query_id":"two","event_attributes":{"object":{"object_id":"b"},"rank":1}}"#,
         ];
-        std::fs::write(&file, documents.join("\n")).unwrap();
+        // Lately: days are counted for two years.
+        let today = SystemClock.now().to_zoned(TimeZone::UTC).date();
+        let [earlier, later] = [10, 4].map(|weeks| today - Span::new().weeks(weeks));
+        let dated = documents.join("\n");
+        let dated = dated.replace("{earlier}", &earlier.to_string()).replace("{later}", &later.to_string());
+        std::fs::write(&file, dated).unwrap();
         let path = file.display().to_string();
         let arguments = ["search", "queries", "import", "--format", "ubi", &path];
         let import = || run(system, &arguments);
@@ -197,6 +204,12 @@ both_databases! {
             (&stats["total"]["zeroHitCount"], &stats["total"]["unknownHitCount"], &stats["total"]["zeroHitShare"]),
             (&1.into(), &1.into(), &0.5.into())
         );
+        let weeks = stats["weeks"].as_array().unwrap().iter();
+        let weeks: Vec<_> = weeks.map(|week| (week["name"].as_str().unwrap(), week["zeroHitShare"].as_f64())).collect();
+        let monday = |day: Date| {
+            (day - Span::new().days(i64::from(day.weekday().to_monday_zero_offset()))).to_string()
+        };
+        assert_eq!(weeks, [(&*monday(earlier), None), (&*monday(later), Some(0.5))]);
         let place = system.feedback[0].front.address().to_string();
         let table = emend(&["search", "queries", "list", "--feedback-addr", &place, "--namespace", NAMESPACE]).await.stdout;
         let silent = table.lines().find(|line| line.contains("silent")).unwrap();

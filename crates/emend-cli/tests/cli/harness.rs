@@ -122,7 +122,12 @@ impl Up {
 
     /// Starts it with both services at this address, whose port is 0.
     pub(crate) async fn start_at(address: &str, args: &[&str]) -> Self {
-        let mut child = command()
+        Self::start_by(command(), address, args).await
+    }
+
+    /// Starts it by this command, which may have variables set, with both services at this address.
+    pub(crate) async fn start_by(mut command: Command, address: &str, args: &[&str]) -> Self {
+        let mut child = command
             .args([
                 "up",
                 "--feedback-addr",

@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use crate::harness::{Completed, Up};
 
-const TARGET: &str = "SUMMARIZE_DAILY";
+pub(crate) const TARGET: &str = "SUMMARIZE_DAILY";
 
 impl Up {
     /// Puts a prompt with this text.
-    async fn puts(&self, target: &str, text: &str, more: &[&str]) -> Completed {
+    pub(crate) async fn puts(&self, target: &str, text: &str, more: &[&str]) -> Completed {
         let mut words = vec!["outputs", "prompts", "set", target, "-", "--json"];
         words.extend(more);
         self.run_with(&words, text).await
     }
 
     /// Three people find the same fault in what version 1 made.
-    async fn rates_three_bad(&self) {
+    pub(crate) async fn rates_three_bad(&self) {
         for (number, reporter) in ["ana", "ben", "eve"].into_iter().enumerate() {
             let id = format!("daily-{number}");
             let words = [
@@ -50,7 +50,7 @@ impl Up {
     }
 
     /// The improvement of the target; its candidate's id.
-    async fn generates(&self) -> String {
+    pub(crate) async fn generates(&self) -> String {
         let generated = self
             .run(&["outputs", "prompts", "generate", TARGET, "--by", "dana", "--json"])
             .await
@@ -58,7 +58,7 @@ impl Up {
         text(&generated.json()["candidate"]["candidateId"])
     }
 
-    async fn shows(&self, words: &[&str]) -> String {
+    pub(crate) async fn shows(&self, words: &[&str]) -> String {
         let mut all = vec!["outputs", "prompts"];
         all.extend(words);
         self.run(&all).await.ok().stdout
@@ -140,6 +140,8 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         diff.lines().any(|line| line.starts_with('+')) && !diff.contains('\x1b'),
         "{diff}"
     );
+    let open = up.shows(&["diff", TARGET]).await;
+    assert_eq!(open, diff, "the proposal that is open");
     let preview = up.shows(&["preview", &candidate]).await;
     for part in [
         "Input 1 of 3, rated BAD",
@@ -213,7 +215,7 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
     assert!(
         first
             .stderr
-            .contains("no prompt was current under the label \"staging\" before"),
+            .contains("no prompt of another target is current under the label \"staging\""),
         "{first:?}"
     );
     let versions = up.shows(&["list", TARGET]).await;
@@ -260,6 +262,59 @@ async fn bad_ratings_become_a_proposal_that_a_person_reads_edits_and_approves() 
         .run(&["outputs", "prompts", "use", TARGET, "1", "--label", "staging"])
         .await;
     assert_eq!(used.code, 4, "{used:?}");
+}
+
+#[tokio::test]
+async fn a_label_that_no_other_target_has_is_a_warning_each_time() {
+    let up = Up::ephemeral().await;
+    let puts = async |target: &str, text: &str| {
+        let put = up.puts(target, text, &["--label", "stagign"]).await.ok().json();
+        // The next warning is of what the service has read by then.
+        let (label, revision) = (["--label", "stagign"], put["revision"].to_string());
+        let read = [
+            "outputs",
+            "prompts",
+            "render",
+            target,
+            "--min-revision",
+            &revision,
+        ];
+        up.run(&[&read[..], &label].concat()).await.ok();
+        put["warnings"].clone()
+    };
+    let warning = "no prompt of another target is current under the label \"stagign\": only who asks for that label gets \
+                   this one, and who names none gets that of production";
+    for text in ["One.", "Two."] {
+        assert_eq!(puts(TARGET, text).await, json!([warning]), "{text}");
+    }
+    let again = ["outputs", "prompts", "use", TARGET, "1", "--label", "stagign"];
+    let used = up.run(&again).await.ok();
+    assert!(used.stderr.contains(warning), "{used:?}");
+    for target in ["INTERPRET", TARGET] {
+        assert_eq!(puts(target, "Three.").await, json!([]), "{target}");
+    }
+    let usual = up.puts(TARGET, "Four.", &[]).await.ok().json();
+    assert_eq!(usual["warnings"], json!([]), "the label that nobody has to name");
+}
+
+#[tokio::test]
+async fn statistics_of_what_is_no_target_say_so() {
+    let up = Up::ephemeral().await;
+    for words in [&["outputs", "stats"][..], &["outputs", "prompts", "stats"]] {
+        let unknown = up.run(&[words, &["nope"]].concat()).await;
+        assert_eq!(unknown.code, 2, "{unknown:?}");
+        assert!(
+            unknown
+                .stderr
+                .contains("\"nope\" is not a target: there are INTERPRET"),
+            "{unknown:?}"
+        );
+        let known = up.run(&[words, &["interpret"]].concat()).await.ok();
+        assert!(
+            known.stdout.starts_with("INTERPRET has no ratings.\n"),
+            "{known:?}"
+        );
+    }
 }
 
 /// A model that is away, silent, refuses the key, and then answers.
@@ -451,7 +506,7 @@ async fn push_after_pull_changes_nothing_and_push_puts_only_what_differs() {
     assert!(
         staged
             .stderr
-            .contains("no prompt was current under the label \"staging\" before"),
+            .contains("no prompt of another target is current under the label \"staging\""),
         "{staged:?}"
     );
     let root = tempfile::tempdir().expect("a directory");

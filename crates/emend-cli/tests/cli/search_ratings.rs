@@ -260,6 +260,23 @@ async fn queries_are_listed_and_ratings_counted_and_labelled() {
             "{line:?} is not in {labelled}"
         );
     }
+    let shown = up.run(&["feedback", "get", &down]).await.ok().stdout;
+    for line in [
+        "  text           cards that bounce",
+        "  namespaces     effects, qa",
+        "  min_score      0.4",
+        "  hits           2",
+        "  result         Gust (0.700)",
+        "  result         Storm: the return (0.400, clicked)",
+        "  index          7",
+        "  variant        A",
+        "  session        s-1",
+    ] {
+        assert!(
+            shown.lines().any(|printed| printed == line),
+            "{line:?} is not in {shown}"
+        );
+    }
     let cleared = [
         "feedback",
         "label",

@@ -489,6 +489,24 @@ mod tests {
         );
         assert_eq!(prompt.text(), "Summarise {{day}}.\n");
         assert_eq!(prompt.undeclared(), ["day"]);
+        let promptfoo = "---\nid: daily\nlabel: 'Daily summary'\nprovider: openai:gpt-4o-mini\ntemperature: 0.2\nconfig:\n  max_tokens: 400\n  \
+                         apiBaseUrl: https://models.example/v1\nvars:\n  day: today\n---\nSummarise {{day}}.\n";
+        let file = PromptFile::parse(promptfoo).unwrap();
+        let expected = [
+            ("config_api_base_url", "https://models.example/v1"),
+            ("config_max_tokens", "400"),
+            ("id", "daily"),
+            ("label", "Daily summary"),
+            ("provider", "openai:gpt-4o-mini"),
+            ("temperature", "0.2"),
+            ("vars_day", "today"),
+        ];
+        let prompt = file.prompt().unwrap();
+        assert_eq!(
+            prompt.settings(),
+            expected.map(|(name, value)| setting(name, value))
+        );
+        assert_eq!(prompt.text(), "Summarise {{day}}.\n");
         let mixed = PromptFile::parse("---\nmodel: small\nvariables:\n  day:\n---\n{{day}}").unwrap();
         let header = mixed.header.unwrap();
         assert_eq!(header.settings, [setting("model", "small")]);

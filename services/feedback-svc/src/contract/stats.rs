@@ -21,6 +21,7 @@ on_both! {
     only_ratings_that_count_and_were_asked_for_are_counted
     queries_count_where_nobody_rated_and_what_lists_leave_out_is_said
     queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known
+    queries_that_found_nothing_are_counted_by_week
     words_that_stand_out_in_negative_queries_come_first
     what_was_searched_most_is_counted_with_its_clicks_by_variant
     the_worst_queries_are_those_that_most_people_rate_down_and_still_do
@@ -248,6 +249,29 @@ async fn queries_that_found_nothing_are_a_share_of_those_whose_hits_are_known(da
     assert_eq!(stats.total, counted("", 55, 9, 35));
     assert_eq!(stats.by[&Dimension::Variant], [a, counted("", 15, 1, 5)]);
     assert_eq!(database.findings().await, []);
+}
+
+async fn queries_that_found_nothing_are_counted_by_week(database: &TestStore) {
+    // A Sunday and the Monday after it.
+    database.set_clock("2026-03-29T23:00:00Z".parse().unwrap()).await;
+    searched(database, "A", &[(None, 2), (Some(0), 3), (Some(3), 1)]).await;
+    database.advance(7_200).await;
+    searched(database, "B", &[(Some(0), 1), (Some(3), 9)]).await;
+    let stats = queries(database).stats(&all(), None).await.unwrap();
+    let counted = |name: &str, queries, zero_hits, unknown_hits| Share {
+        zero_hits,
+        unknown_hits,
+        ..share(name, 0, 0, 0, queries)
+    };
+    let weeks = &stats.by[&Dimension::Week];
+    assert_eq!(
+        *weeks,
+        [counted("2026-03-23", 6, 3, 2), counted("2026-03-30", 10, 1, 0)]
+    );
+    let shares = weeks
+        .iter()
+        .map(|week| week.zero_hit_interval().map(|(share, _)| share));
+    assert_eq!(shares.collect::<Vec<_>>(), [Some(0.75), Some(0.1)]);
 }
 
 async fn words_that_stand_out_in_negative_queries_come_first(database: &TestStore) {

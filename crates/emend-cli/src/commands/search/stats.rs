@@ -375,6 +375,7 @@ pub(super) mod tests {
         let (one, other) = (share("A", 40, 20, Some(0.5)), share("B", 0, 100, None));
         let stats = GetFeedbackStatsResponse {
             total: Some(one.clone()),
+            weeks: vec![share("2026-03-30", 30, 40, Some(0.5))],
             variants: vec![one.clone(), other],
             compared: Some(StatsCompared {
                 one: Some(one.clone()),
@@ -392,6 +393,7 @@ pub(super) mod tests {
             text.lines()
                 .any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") == name)
         };
+        assert!(shown("week 2026-03-30 100 40 30 50.0 % 40.0 to 60.0 %"), "{text}");
         assert!(shown("variant A 100 20 40 50.0 % 40.0 to 60.0 %"), "{text}");
         assert!(shown("variant B 100 100 0"), "{text}");
         assert!(

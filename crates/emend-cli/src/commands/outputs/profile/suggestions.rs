@@ -6,12 +6,13 @@ use emend_proto::learning::v1::{
 };
 use prost_types::Timestamp;
 use serde_json::{Value, json};
+use tonic::{Code, Status};
 
 use super::{User, text};
 use crate::{
     commands::ids,
     context::Context,
-    failure::Result,
+    failure::{Failure, Result},
     output::{Column, Output, Table},
     view,
     words::{self, Reviewed},
@@ -66,6 +67,18 @@ pub(super) struct RejectArgs {
     etag: String,
 }
 
+/// A limit of time of the caller's own ends the generating: it says how to wait longer.
+fn given_up(status: Status) -> Failure {
+    if status.code() != Code::DeadlineExceeded {
+        return status.into();
+    }
+    Failure::Unavailable(
+        "there was no answer within --timeout, and what was being generated is given up: without --timeout the command waits \
+         as long as the service does"
+            .to_owned(),
+    )
+}
+
 pub(super) async fn suggest(args: SuggestArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let request = GenerateSuggestionsRequest {
         namespace: context.namespace(),
@@ -76,7 +89,8 @@ pub(super) async fn suggest(args: SuggestArgs, context: &Context, output: &mut O
     let mut client = context.profiles().await?;
     let response = client
         .generate_suggestions(context.request_of_model(request))
-        .await?
+        .await
+        .map_err(given_up)?
         .into_inner();
     output.results(
         &response.suggestions,
@@ -103,7 +117,8 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
             args.limit,
         )
         .await?;
-    let none = context.none_found(&format!("suggestions for the user {:?}", args.user.user), true);
+    let none = context.none_found(&format!("suggestions for the user {:?}", args.user.user), true)
+        + Reviewed::none_gathers_votes(&args.status);
     output.list(&suggestions, more, suggestion_json, table, &none)
 }
 

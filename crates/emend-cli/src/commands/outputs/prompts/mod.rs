@@ -37,7 +37,7 @@ Examples:
   emend outputs prompts set SUMMARIZE_DAILY daily.md --variable day --setting model=small
   emend outputs prompts stats SUMMARIZE_DAILY
   emend outputs prompts generate SUMMARIZE_DAILY
-  emend outputs prompts list --status pending
+  emend outputs prompts list --status awaiting_review
   emend outputs prompts diff 0e939fab-e5c7-8140-b875-9d80da3294c0
   emend outputs prompts preview 0e939fab-e5c7-8140-b875-9d80da3294c0
   emend outputs prompts approve 0e939fab-e5c7-8140-b875-9d80da3294c0 --by dana

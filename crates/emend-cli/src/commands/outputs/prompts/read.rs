@@ -74,7 +74,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
                 context.none_found(&format!("versions of a prompt for {target:?}"), is_filtered)
             }
             None => context.none_found("versions of prompts", true),
-        };
+        } + Reviewed::none_gathers_votes(&args.status);
         let table = if args.redacted {
             redacted_table
         } else {
@@ -94,7 +94,7 @@ pub(super) async fn list(args: ListArgs, context: &Context, output: &mut Output<
         more,
         view::message,
         proposals_table,
-        &context.none_found("proposed prompts", true),
+        &(context.none_found("proposed prompts", true) + Reviewed::none_gathers_votes(&args.status)),
     )
 }
 

@@ -6,9 +6,10 @@ use emend_proto::learning::v1::{
     GetOutputStatsRequest, GetOutputStatsResponse, ListOutputStatsRequest, TargetStats,
 };
 
+use super::targets::Targets;
 use crate::{
     context::Context,
-    failure::Result,
+    failure::{Failure, Result},
     output::{Column, Output, Table},
     view::{self, short_time},
     words,
@@ -49,6 +50,13 @@ pub(in crate::commands::outputs) async fn stats(
         .get_output_stats(context.request(request))
         .await?
         .into_inner();
+    // Of a target that the settings no longer have, what was rated is still counted.
+    if stats.versions.is_empty() && stats.current_version == 0 {
+        Targets::read(context, [&*target])
+            .await
+            .check(&target)
+            .map_err(Failure::usage)?;
+    }
     let width = output.width();
     output.result(&view::message(&stats), || target_text(&target, &stats, width))
 }

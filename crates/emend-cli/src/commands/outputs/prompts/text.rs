@@ -6,8 +6,8 @@ use emend_core::ratings::RatingClass;
 use emend_proto::{
     common::v1::{Actor, Cause},
     learning::v1::{
-        Candidate, CandidateStatus, Improvement, PreviewImprovementResponse, PreviewedInput, PromptVersion,
-        Transition,
+        Candidate, CandidateOrigin, CandidateStatus, Improvement, PreviewImprovementResponse, PreviewedInput,
+        PromptVersion, Transition,
     },
 };
 
@@ -200,8 +200,13 @@ fn proposal_decided(candidate: &Candidate) -> String {
         let name = actor_name(candidate.decided_by.as_ref());
         format!("{done} by {name}, {}", short_time(Some(at)))
     };
+    let approved = match candidate.origin() {
+        CandidateOrigin::Operator => "set",
+        CandidateOrigin::Review => "approved with changes",
+        _ => "approved",
+    };
     let done = match (&proposal.approved_at, &proposal.rejected_at) {
-        (Some(at), _) => by("approved", at),
+        (Some(at), _) => by(approved, at),
         (None, Some(at)) => by("rejected", at),
         (None, None) => format!(
             "{} since {}",
@@ -355,6 +360,18 @@ mod tests {
             }],
             ..PromptVersion::default()
         };
+        let set = {
+            let (mut candidate, mut version) = (candidate.clone(), version.clone());
+            candidate.origin = CandidateOrigin::Operator.into();
+            version.candidate = Some(candidate.clone());
+            let transition = version.history[0].transition.get_or_insert_default();
+            transition.from = CandidateStatus::Unspecified.into();
+            [versions_table(&[version]), proposals_table(&[candidate])]
+        };
+        for table in set {
+            let shown = table.render(200);
+            assert!(shown.contains("set by dana, 2026-09-21T14:13Z: two"), "{shown}");
+        }
         for table in [versions_table(&[version]), proposals_table(&[candidate])] {
             let shown = table.render(80);
             assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
