@@ -69,10 +69,12 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// A database cannot be opened.
-    #[error("{service}'s database: {error}")]
+    #[error("{service}'s database {database}: {error}")]
     Open {
         /// The service whose database it is.
         service: &'static str,
+        /// Where it is, shown without a password.
+        database: DatabaseUrl,
         /// Why.
         #[source]
         error: OpenError,
@@ -91,8 +93,13 @@ pub enum AuditError {
 const FEEDBACK: &str = "feedback-svc";
 const LEARNING: &str = "learning-svc";
 
-fn open_failed(service: &'static str) -> impl FnOnce(OpenError) -> AuditError {
-    move |error| AuditError::Open { service, error }
+fn open_failed(service: &'static str, database: &DatabaseUrl) -> impl FnOnce(OpenError) -> AuditError {
+    let database = database.clone();
+    move |error| AuditError::Open {
+        service,
+        database,
+        error,
+    }
 }
 
 fn read_failed(service: &'static str) -> impl FnOnce(StoreError) -> AuditError {
@@ -121,11 +128,11 @@ pub struct Waiting {
 pub async fn waiting(databases: &Databases) -> Result<Waiting, AuditError> {
     let mut feedback = FeedbackAudit::open(&databases.feedback)
         .await
-        .map_err(open_failed(FEEDBACK))?;
+        .map_err(open_failed(FEEDBACK, &databases.feedback))?;
     let events = feedback.waiting().await.map_err(read_failed(FEEDBACK))?;
     let mut learning = LearningAudit::open(&databases.learning)
         .await
-        .map_err(open_failed(LEARNING))?;
+        .map_err(open_failed(LEARNING, &databases.learning))?;
     let contests = learning.to_reevaluate().await.map_err(read_failed(LEARNING))?;
     Ok(Waiting { events, contests })
 }
@@ -139,10 +146,10 @@ pub async fn audit(
     // The order matters: see the module docs.
     let mut feedback = FeedbackAudit::open(&databases.feedback)
         .await
-        .map_err(open_failed(FEEDBACK))?;
+        .map_err(open_failed(FEEDBACK, &databases.feedback))?;
     let mut learning = LearningAudit::open(&databases.learning)
         .await
-        .map_err(open_failed(LEARNING))?;
+        .map_err(open_failed(LEARNING, &databases.learning))?;
     let mut report = Report::default();
     let findings = &mut report.findings;
     report.feedback = feedback.count().await.map_err(read_failed(FEEDBACK))?;
@@ -189,7 +196,7 @@ async fn mined(
             none => none.insert(
                 FeedbackAudit::open(&databases.feedback)
                     .await
-                    .map_err(open_failed(FEEDBACK))?,
+                    .map_err(open_failed(FEEDBACK, &databases.feedback))?,
             ),
         };
         if !was_mined(since, &mined).await? {
@@ -329,7 +336,7 @@ impl DoubtfulEntries<'_> {
             none => none.insert(
                 FeedbackAudit::open(&self.databases.feedback)
                     .await
-                    .map_err(open_failed(FEEDBACK))?,
+                    .map_err(open_failed(FEEDBACK, &self.databases.feedback))?,
             ),
         };
         let ids: Vec<FeedbackId> = entries.iter().map(|taken| taken.feedback).collect();

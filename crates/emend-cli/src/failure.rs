@@ -2,7 +2,10 @@
 
 use std::{io, process::ExitCode};
 
-use emend_base::status::{Explained, code_name};
+use emend_base::{
+    config::FromVariables,
+    status::{Explained, code_name},
+};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
@@ -107,6 +110,30 @@ impl Failure {
             Self::Conflict(_) => Exit::Conflict,
             Self::OutputClosed => Exit::Ok,
             Self::Untrusted { .. } | Self::Failed(_) => Exit::Failed,
+        }
+    }
+
+    /// The same, which names the environment variables that give what it says is wrong: nobody sees them on the command line.
+    #[must_use]
+    pub fn naming_variables(self, variables: &FromVariables) -> Self {
+        match self {
+            Self::Usage(said) => Self::Usage(variables.named(&said)),
+            Self::Failed(error) => {
+                let said = format!("{error:#}");
+                match variables.named(&said) {
+                    named if named == said => Self::Failed(error),
+                    named => Self::failed(named),
+                }
+            }
+            Self::Refused(mut explained) => {
+                let namespace = variables.after("--namespace");
+                let violations = explained.field_violations.iter_mut();
+                for violation in violations.filter(|violation| violation.field == "namespace") {
+                    violation.description += &namespace;
+                }
+                Self::Refused(explained)
+            }
+            other => other,
         }
     }
 

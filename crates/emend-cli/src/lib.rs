@@ -127,10 +127,11 @@ fn flowing(text: &str) -> String {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
+    let (mut cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
         Ok(begun) => begun,
         Err(exit) => return exit.print(),
     };
+    cli.global.from_variables = notes.variables().clone();
     let serves = match &cli.command {
         Command::Up(_) | Command::Console(_) | Command::Edge(_) => true,
         Command::Mcp(args) => args.is_served(),
@@ -154,6 +155,7 @@ pub fn main() -> ExitCode {
     let telemetry = match telemetry(&cli, level) {
         Ok(telemetry) => telemetry,
         Err(error) => {
+            let error = error.naming_variables(&cli.global.from_variables);
             error.report(cli.global.json);
             return Exit::Usage.into();
         }
@@ -212,12 +214,13 @@ impl Program for Cli {
 /// Runs a parsed command line; results go to `output`, failures to standard error.
 pub async fn execute(cli: Cli, telemetry: Telemetry, mut output: Output<'_>) -> ExitCode {
     let Cli { global, command } = cli;
-    let json = global.json;
+    let (json, variables) = (global.json, global.from_variables.clone());
     let context = Context::new(global, telemetry);
     // Boxed because it is large.
     match Box::pin(command.run(&context, &mut output)).await {
         Ok(code) => code,
         Err(failure) => {
+            let failure = failure.naming_variables(&variables);
             failure.report(json);
             failure.exit().into()
         }

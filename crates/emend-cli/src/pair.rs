@@ -76,12 +76,12 @@ impl Pair {
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
-        let bind = async |address: &str| {
-            listen::bind(address, exposure)
-                .await
-                .map_err(|error| Failure::usage(error.to_string()))
+        let bind = async |flag: &str, address: &str| {
+            let bound = listen::bind(address, exposure).await;
+            bound.map_err(|error| Failure::usage(format!("{flag}: {error}")))
         };
-        let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
+        let feedback_listener = bind("--feedback-addr", addresses.0).await?;
+        let learning_listener = bind("--learning-addr", addresses.1).await?;
         let environment = Environment {
             lifecycle: lifecycle.clone(),
             clock: context.clock.clone(),

@@ -104,6 +104,7 @@ pub enum Status {
     #[value(name = "awaiting_review", aliases = ["awaiting-review", "review"])]
     AwaitingReview,
     /// Its value is what nodes answer with
+    #[value(aliases = ["approved", "accepted"])]
     Applied,
     /// A person rejected it
     Rejected,
@@ -129,8 +130,11 @@ impl From<Status> for CandidateStatus {
 /// The status of what only people decide about: a version of a prompt, a suggested entry of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Reviewed {
+    /// Gathering votes, as other candidates do: there are none
+    #[value(hide = true)]
+    Pending,
     /// A person has to decide
-    #[value(name = "awaiting_review", aliases = ["awaiting-review", "review", "pending"])]
+    #[value(name = "awaiting_review", aliases = ["awaiting-review", "review"])]
     AwaitingReview,
     /// A person approved or wrote it, and it is current
     #[value(aliases = ["approved", "accepted"])]
@@ -146,11 +150,23 @@ pub enum Reviewed {
 impl From<Reviewed> for CandidateStatus {
     fn from(status: Reviewed) -> Self {
         match status {
+            Reviewed::Pending => Self::Pending,
             Reviewed::AwaitingReview => Self::AwaitingReview,
             Reviewed::Applied => Self::Applied,
             Reviewed::Rejected => Self::Rejected,
             Reviewed::Superseded => Self::Superseded,
             Reviewed::Withdrawn => Self::Withdrawn,
+        }
+    }
+}
+
+impl Reviewed {
+    /// What an empty list says further of the statuses that were asked for: what a person has to decide is often called pending.
+    pub fn none_gathers_votes(asked_for: &[Self]) -> &'static str {
+        if asked_for.contains(&Self::Pending) && !asked_for.contains(&Self::AwaitingReview) {
+            "\nNone of these gathers votes; what a person has to decide: --status awaiting_review"
+        } else {
+            ""
         }
     }
 }
@@ -416,6 +432,8 @@ pub(crate) fn target(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -448,6 +466,39 @@ mod tests {
         for wrong in ["", "yesterday", "2026-13-01", "2026-01-01T09:00"] {
             assert!(instant(wrong).unwrap_err().contains("2026-01-31"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_word_for_a_status_means_the_same_wherever_it_is_taken() {
+        /// Every word that is taken, also those that help does not show, with what it means.
+        fn words<T: ValueEnum + Copy + Into<CandidateStatus>>() -> BTreeMap<String, CandidateStatus> {
+            let mut words = BTreeMap::new();
+            for status in T::value_variants() {
+                let taken = status.to_possible_value().unwrap();
+                words.extend(
+                    taken
+                        .get_name_and_aliases()
+                        .map(|word| (word.to_owned(), (*status).into())),
+                );
+            }
+            words
+        }
+        let candidates = words::<Status>();
+        assert_eq!(candidates, words::<Reviewed>());
+        for (word, status) in [
+            ("approved", CandidateStatus::Applied),
+            ("pending", CandidateStatus::Pending),
+        ] {
+            assert_eq!(candidates.get(word), Some(&status), "{word}");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_a_person_is_found_by_who_asks_for_what_is_pending() {
+        let further = Reviewed::none_gathers_votes;
+        assert!(further(&[Reviewed::Pending, Reviewed::Rejected]).contains("--status awaiting_review"));
+        assert_eq!(further(&[Reviewed::Pending, Reviewed::AwaitingReview]), "");
+        assert_eq!(further(&[Reviewed::Applied]), "");
     }
 
     #[test]

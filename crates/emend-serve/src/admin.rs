@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     health::Readiness,
+    listen::formed,
     plain_http::{self, PATIENCE},
 };
 
@@ -57,6 +58,21 @@ pub struct TelemetryArgs {
 }
 
 impl TelemetryArgs {
+    /// What is wrong with the address, as far as can be told without listening or resolving names.
+    pub fn check(&self) -> Option<String> {
+        let address = &self.metrics_addr;
+        let formed = if address.is_empty() {
+            Ok(())
+        } else {
+            formed(address)
+        };
+        let unbound = |source| BindError {
+            address: address.clone(),
+            source,
+        };
+        formed.map_err(unbound).err().map(|error| error.to_string())
+    }
+
     /// Binds the port, if there is one: before anything else starts, so that a port in use is reported at once.
     pub async fn bind(&self) -> Result<Option<AdminListener>, BindError> {
         match &*self.metrics_addr {

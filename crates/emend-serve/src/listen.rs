@@ -45,9 +45,10 @@ pub struct ListenArgs {
 }
 
 impl ListenArgs {
-    /// What is wrong with these arguments, as far as can be told without listening or resolving names.
-    pub fn check(&self) -> Option<String> {
-        check(&self.listen, &self.exposure).map(|error| error.to_string())
+    /// What is wrong with these arguments, of which `flag` gives the address, as far as can be told without listening or resolving
+    /// names.
+    pub fn check(&self, flag: &str) -> Option<String> {
+        check(&self.listen, &self.exposure).map(|error| format!("{flag}: {error}"))
     }
 
     /// Listens at the configured address.
@@ -103,8 +104,23 @@ pub enum ListenError {
 
 /// What is wrong with listening on `address` (`HOST:PORT`), as far as can be told without listening or resolving names.
 pub fn check(address: &str, exposure: &Exposure) -> Option<ListenError> {
+    if let Err(source) = formed(address) {
+        let address = address.to_owned();
+        return Some(ListenError::Address { address, source });
+    }
     let address: SocketAddr = address.parse().ok()?;
     exposed(&[address], exposure).err()
+}
+
+/// Fails unless it has the form of `HOST:PORT`; the name of a host is not resolved.
+pub(crate) fn formed(address: &str) -> io::Result<()> {
+    let wrong = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    match address.rsplit_once(':') {
+        _ if address.parse::<SocketAddr>().is_ok() => Ok(()),
+        Some((_, port)) if port.parse::<u16>().is_err() => wrong("invalid port value"),
+        Some((host, _)) if !host.is_empty() && !host.contains(':') => Ok(()),
+        _ => wrong("invalid socket address"),
+    }
 }
 
 /// Listens on `address` (`HOST:PORT`) unless that would expose an unauthenticated service. A host name is refused if
@@ -193,7 +209,40 @@ mod tests {
     async fn with_authentication_a_service_may_listen_anywhere() {
         let program = Program::parse_from(["service", "--listen", "0.0.0.0:0", "--auth-config", "auth.toml"]);
         assert!(program.listen.bind().await.is_ok());
-        assert_eq!(program.listen.check(), None);
+        assert_eq!(program.listen.check("--listen"), None);
+    }
+
+    #[tokio::test]
+    async fn what_has_not_the_form_of_an_address_is_refused_before_listening_as_when_listening() {
+        for address in [
+            "zzz",
+            "7401",
+            "",
+            ":7401",
+            "localhost:",
+            "localhost:70000",
+            "::1:7401:x",
+        ] {
+            let refused = bind(address, &CLOSED).await.map(drop);
+            assert!(matches!(refused, Err(ListenError::Address { .. })), "{address}");
+            let checked = ListenArgs {
+                listen: address.to_owned(),
+                exposure: CLOSED,
+            };
+            let complaint = checked.check("--listen").unwrap_or_default();
+            assert!(
+                complaint.starts_with("--listen: ") && complaint.contains("expected HOST:PORT"),
+                "{address}: {complaint}"
+            );
+        }
+        for address in [
+            "127.0.0.1:0",
+            "[::1]:7401",
+            "localhost:7401",
+            "emend.example:7401",
+        ] {
+            assert!(check(address, &CLOSED).is_none(), "{address}");
+        }
     }
 
     #[test]

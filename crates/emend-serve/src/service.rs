@@ -17,7 +17,7 @@ use std::{
 use anyhow::Context as _;
 use emend_base::{
     Environment, Lifecycle,
-    config::{self, ConfigArgs, Program},
+    config::{self, ConfigArgs, Notes, Program},
     lifecycle::{Shutdown, Signals, run_until_signal},
     telemetry::{self, LogArgs, Metrics},
 };
@@ -84,8 +84,10 @@ impl ServiceArgs {
     pub fn check(&self) -> Vec<String> {
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
+        let auth = auth.map(|problem| format!("--auth-config: {problem}"));
         log.into_iter()
-            .chain(self.listen.check())
+            .chain(self.listen.check("--listen"))
+            .chain(self.telemetry.check())
             .chain(self.tls.check())
             .chain(auth)
             .collect()
@@ -171,11 +173,24 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
         let way = probe::ProbeTarget::of(&arguments.tls, &arguments.telemetry);
         return Ok(probe::probe(&[(&*arguments.listen.listen, S::HEALTH)], &way).await);
     }
+    serve(&service, &notes).await.map_err(|error| {
+        let said = format!("{error:#}");
+        match notes.variables().named(&said) {
+            named if named == said => error,
+            named => anyhow::Error::msg(named),
+        }
+    })
+}
+
+/// Serves until a signal.
+async fn serve<S: Service>(service: &S, notes: &Notes) -> anyhow::Result<ExitCode> {
+    let arguments = service.shared();
     let telemetry = telemetry::init(&arguments.log, "info", Some(S::NAME))?;
     notes.log();
     log_start(S::NAME, &arguments.tls, &arguments.listen.exposure);
     let held = service.hold()?;
-    let listener = arguments.listen.bind().await?;
+    let listener = arguments.listen.bind().await;
+    let listener = listener.map_err(|error| anyhow::Error::msg(format!("--listen: {error}")))?;
     let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
     let metrics = Metrics::new();

@@ -36,7 +36,7 @@ pub enum StoreError {
     #[error("conflict with another transaction: {0}")]
     Conflict(sqlx::Error),
     /// The database can't be reached or is not serving now.
-    #[error("the database is unavailable: {0}")]
+    #[error("the database is unavailable: {}", in_words(.0))]
     Unavailable(sqlx::Error),
     /// The database has no space left.
     #[error("the database is full: {0}")]
@@ -336,6 +336,24 @@ fn sqlite_class(code: i32) -> ErrorClass {
     }
 }
 
+/// What an error says of a server that can't be reached: sqlx tells the byte with which something answered that speaks another
+/// protocol.
+fn in_words(error: &sqlx::Error) -> String {
+    let answer = match error {
+        sqlx::Error::Protocol(said) => said.strip_prefix("unexpected response from SSLRequest: "),
+        _ => None,
+    };
+    match answer {
+        // The beginning of PostgreSQL's own errors.
+        None | Some("0x45") => error.to_string(),
+        // As sqlx also tells that nothing was answered.
+        Some("0x00") => {
+            "the connection was closed at once, or what listens there is no PostgreSQL".to_owned()
+        }
+        Some(_) => "what listens there is no PostgreSQL".to_owned(),
+    }
+}
+
 /// What an error says that is none of the others.
 fn unexpected(error: &sqlx::Error) -> String {
     let database = error.as_database_error();
@@ -514,6 +532,21 @@ mod tests {
             StoreError::connecting(broken),
             StoreError::Unavailable(_)
         ));
+        for (answer, says) in [
+            (
+                "0x48",
+                "the database is unavailable: what listens there is no PostgreSQL",
+            ),
+            (
+                "0x00",
+                "the connection was closed at once, or what listens there is no PostgreSQL",
+            ),
+            ("0x45", "unexpected response from SSLRequest: 0x45"),
+        ] {
+            let answered = format!("unexpected response from SSLRequest: {answer}");
+            let message = StoreError::connecting(sqlx::Error::Protocol(answered)).to_string();
+            assert!(message.ends_with(says), "{message}");
+        }
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let refused = StoreError::connecting(sqlx::Error::Io(refused));
         assert!(matches!(refused, StoreError::Unavailable(_)));

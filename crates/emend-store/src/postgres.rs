@@ -135,10 +135,13 @@ pub async fn begin_to_read(
 ) -> Result<sql::Transaction, OpenError> {
     let schema = config.schema;
     config.url.root_is_readable()?;
+    let options = config.options().disable_statement_logging();
+    // A pool tries until its time is up, and then says only that it is.
+    connect(&options).await?.close().await?;
     let pool = pool_options(1)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         // Scans take long, and who checks a database reads no SQL.
-        .connect_with(config.options().disable_statement_logging())
+        .connect_with(options)
         .await?;
     let pool = BoundedPool::new(pool, config.clone(), SILENCE);
     let mut connection = pool.acquire().await?;
@@ -175,16 +178,20 @@ async fn prepare(connection: &mut PgConnection, schema: &'static str) -> Result<
     Ok(())
 }
 
+/// Connects, which sqlx bounds through a pool alone.
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, StoreError> {
+    let connected = timeout(ACQUIRE_TIMEOUT, options.connect()).await;
+    let connected = connected.unwrap_or_else(|_| Err(std::io::Error::from(ErrorKind::TimedOut).into()));
+    connected.map_err(StoreError::connecting)
+}
+
 /// Migrates on a separate connection without timeouts: replicas wait here for the one that migrates.
 async fn migrate(
     options: &PgConnectOptions,
     schema: &'static str,
     migrations: &Migrator,
 ) -> Result<(), StoreError> {
-    // sqlx bounds connecting through a pool, but not this.
-    let connected = timeout(ACQUIRE_TIMEOUT, options.connect()).await;
-    let connected = connected.unwrap_or_else(|_| Err(std::io::Error::from(ErrorKind::TimedOut).into()));
-    let mut connection = connected.map_err(StoreError::connecting)?;
+    let mut connection = connect(options).await?;
     let mut creating = connection.begin().await?;
     // Without the lock, two replicas at once would both find the schema missing, and one would fail on the catalogue.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('emend schema ' || $1, 0))")

@@ -317,7 +317,8 @@ impl Arguments {
 impl Program for Arguments {
     fn check(&self) -> Vec<String> {
         let token = self.learning_token_file.as_ref().map(TokenFile::new);
-        let token = token.and_then(|file| file.authorization().err().map(|error| error.to_string()));
+        let token = token.and_then(|file| file.authorization().err());
+        let token = token.map(|error| format!("--learning-token-file: {error}"));
         let learning = self
             .learning()
             .err()

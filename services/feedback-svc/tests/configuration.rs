@@ -203,6 +203,14 @@ fn checking_starts_nothing_and_reads_the_named_files() {
             &["--listen", "0.0.0.0:7401"],
             "refusing to listen on 0.0.0.0:7401",
         ),
+        (
+            &["--listen", "zzz"],
+            "--listen: \"zzz\" is not an address to listen on, expected HOST:PORT",
+        ),
+        (
+            &["--metrics-addr", "zzz"],
+            "--metrics-addr \"zzz\": can't listen there",
+        ),
         (&["--relay-lease", "5m"], "5m is not within 15s to 150s"),
         (&["--config", "none.toml"], "none.toml: "),
     ] {
@@ -215,6 +223,35 @@ fn checking_starts_nothing_and_reads_the_named_files() {
         );
     }
     assert_eq!(scene.left(), ["service.toml", "url"]);
+}
+
+#[test]
+fn what_is_wrong_with_the_value_of_a_variable_names_the_variable() {
+    for (variable, flag, value) in [
+        ("EMEND_FEEDBACK_LISTEN", "--listen", "zzz"),
+        ("EMEND_METRICS_ADDR", "--metrics-addr", "zzz"),
+        ("EMEND_LEARNING_TOKEN_FILE", "--learning-token-file", "/none"),
+        ("EMEND_FEEDBACK_AUTH_CONFIG", "--auth-config", "/none"),
+        ("EMEND_LEARNING_CA", "--learning-ca", "/none"),
+    ] {
+        let mut scene = Scene::new("");
+        scene.environment = vec![(variable, value.to_owned())];
+        let checked = scene.run(&["--check-config"]);
+        assert_eq!(checked.code, Some(2), "{variable}: {}", checked.stderr);
+        let named = format!("; {flag} has the value of the environment variable {variable}");
+        assert!(checked.stderr.contains(&named), "{variable}: {}", checked.stderr);
+    }
+    let mut scene = Scene::new("");
+    scene.environment = vec![("EMEND_FEEDBACK_LISTEN", "zzz".to_owned())];
+    let started = scene.run(&[]);
+    assert!(
+        started.code != Some(0)
+            && started
+                .stderr
+                .contains("--listen has the value of the environment variable EMEND_FEEDBACK_LISTEN"),
+        "{}",
+        started.stderr
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use emend_proto::{
     feedback::v1::{ListFeedbackRequest, RedactFeedbackRequest, Wait},
     learning::v1::{
         CorrectionSample, EvidenceAction, EvidenceEvent, ExportCorrectionsRequest, ExportMaterialsRequest,
-        GetReviewStatsRequest, GetReviewStatsResponse, ListEdgesRequest, ListEvidenceEventsRequest,
-        export_materials_response::Line,
+        GetClaimRequest, GetReviewStatsRequest, GetReviewStatsResponse, ListEdgesRequest,
+        ListEvidenceEventsRequest, export_materials_response::Line,
     },
 };
 use emend_tests::{
@@ -149,6 +149,12 @@ both_databases! {
             }
         }
         assert_eq!(lines, [3, 3, 1, 3]);
+        let request = GetClaimRequest { namespace: NAMESPACE.into(), claim_id: "c1".into(), both_readings: true };
+        let read = answered(learning.evidence.clone().get_claim(request.clone()).await).claim.unwrap();
+        assert_eq!((read.count_all, read.one_per_source.unwrap().evidence_count), (read.confidence, 3));
+        let request = GetClaimRequest { both_readings: false, ..request };
+        let read = answered(learning.evidence.clone().get_claim(request).await).claim.unwrap();
+        assert_eq!((read.count_all, read.one_per_source), (None, None));
         let request = ExportMaterialsRequest { namespace: NAMESPACE.into(), task_id: "t9".into(), ..Default::default() };
         let refusal = refused(learning.evidence.clone().export_materials(request).await);
         assert_eq!(refusal.code, Code::NotFound);

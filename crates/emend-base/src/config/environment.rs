@@ -1,13 +1,17 @@
 //! Environment variables that look like ours but are not: a typo would otherwise go unnoticed.
 
-use std::{collections::BTreeSet, env, fmt};
-
-use clap::{
-    Arg, Command,
-    error::{ContextKind, ContextValue},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fmt,
 };
 
-use super::nearest;
+use clap::{
+    Arg, ArgMatches, Command,
+    error::{ContextKind, ContextValue},
+    parser::ValueSource,
+};
+
+use super::{nearest, resolve::source_of};
 
 /// The prefix of our variables.
 const PREFIX: &str = "EMEND_";
@@ -51,6 +55,67 @@ pub(super) fn unknown<'a>(
         .collect();
     unknown.sort_by(|one, other| one.name.cmp(&other.name));
     unknown
+}
+
+/// The flags whose values environment variables give, so that what is found wrong with one later names its variable, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FromVariables(BTreeMap<String, String>);
+
+impl FromVariables {
+    /// Those of a command line and its subcommands.
+    pub(super) fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let mut given = BTreeMap::new();
+        let (mut command, mut matches) = (command, matches);
+        loop {
+            for arg in command.get_arguments() {
+                let (Some(flag), Some(variable)) = (arg.get_long(), arg.get_env()) else {
+                    continue;
+                };
+                let flag = format!("--{flag}");
+                match source_of(arg, matches) {
+                    Some(ValueSource::EnvVariable) => {
+                        given.insert(flag, variable.to_string_lossy().into_owned());
+                    }
+                    // Given to the subcommand, where it counts.
+                    Some(ValueSource::CommandLine) => {
+                        given.remove(&flag);
+                    }
+                    _ => {}
+                }
+            }
+            let Some((name, below)) = matches.subcommand() else {
+                return Self(given);
+            };
+            let Some(subcommand) = command.find_subcommand(name) else {
+                return Self(given);
+            };
+            (command, matches) = (subcommand, below);
+        }
+    }
+
+    /// What a text says, and of each flag that it names and a variable gives, which variable that is.
+    pub fn named(&self, text: &str) -> String {
+        let mut named = text.to_owned();
+        for flag in self.0.keys().filter(|flag| names(text, flag)) {
+            named.push_str(&self.after(flag));
+        }
+        named
+    }
+
+    /// What is said behind a text about the value of a flag: the variable that gives it, if one does.
+    pub fn after(&self, flag: &str) -> String {
+        self.0.get(flag).map_or_else(String::new, |variable| {
+            format!("; {flag} has the value of the environment variable {variable}")
+        })
+    }
+}
+
+/// Whether a text has the flag as a whole word.
+fn names(text: &str, flag: &str) -> bool {
+    text.match_indices(flag).any(|(at, _)| {
+        let goes_on = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !text[at + flag.len()..].starts_with(goes_on)
+    })
 }
 
 /// The error, with the name of the environment variable that an invalid value came from: nobody sees it on the command line.
@@ -127,6 +192,29 @@ mod tests {
             refused(&[])
         );
         assert!(!refused(&["--number=x"]).contains("CARGO_PKG_NAME"));
+    }
+
+    #[test]
+    fn what_is_found_wrong_later_names_the_variable_of_each_flag_in_it() {
+        // Cargo sets both for tests.
+        let setting =
+            |name: &'static str, variable: &'static str| Arg::new(name).long(name).env(variable).global(true);
+        let command = Command::new("program")
+            .arg(setting("name", "CARGO_PKG_NAME"))
+            .arg(setting("name-of-all", "CARGO_PKG_VERSION"))
+            .subcommand(Command::new("part"));
+        let given = |arguments: &[&str]| {
+            let line = ["program"].iter().chain(arguments);
+            FromVariables::of(&command, &command.clone().get_matches_from(line))
+        };
+        let said = "--name x: is none; pass --other";
+        assert_eq!(
+            given(&["part"]).named(said),
+            "--name x: is none; pass --other; --name has the value of the environment variable CARGO_PKG_NAME"
+        );
+        assert_eq!(given(&["part", "--name", "x"]).named(said), said);
+        assert_eq!(given(&["--name", "x", "part"]).named(said), said);
+        assert_eq!(given(&[]).after("--other"), "");
     }
 
     #[test]

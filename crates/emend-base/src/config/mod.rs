@@ -23,7 +23,7 @@ use clap::{ArgMatches, parser::ValueSource};
 use crate::lines::all_wrapped;
 
 pub use early_exit::EarlyExit;
-pub use environment::{KNOWN_ELSEWHERE, Unknown};
+pub use environment::{FromVariables, KNOWN_ELSEWHERE, Unknown};
 pub use reference::{reference, variables};
 pub use resolve::Setting;
 
@@ -65,10 +65,11 @@ pub trait Program: clap::Parser {
     fn check(&self) -> Vec<String>;
 }
 
-/// Warnings to log once the log is set up.
+/// What is known of the settings besides their values: warnings to log once the log is set up, and which variables give them.
 #[derive(Debug, Default)]
 pub struct Notes {
     unknown: Vec<Unknown>,
+    variables: FromVariables,
 }
 
 impl Notes {
@@ -84,7 +85,12 @@ impl Notes {
         all_wrapped(&verdict, VERDICT_WIDTH)
     }
 
-    /// Logs them.
+    /// The flags whose values environment variables give.
+    pub fn variables(&self) -> &FromVariables {
+        &self.variables
+    }
+
+    /// Logs the warnings.
     pub fn log(&self) {
         for unknown in &self.unknown {
             tracing::warn!(variable = %unknown.name, "{unknown}");
@@ -100,8 +106,13 @@ pub fn begin<P: Program>(
     let arguments = arguments.into_iter().map(Into::into).collect();
     let resolved = resolve::resolve(P::command(), P::WITHIN, arguments)?;
     let program = P::from_arg_matches(&resolved.matches).map_err(EarlyExit::Clap)?;
+    let given = FromVariables::of(&P::command(), &resolved.matches);
     let Some(scope) = scope(&resolved.matches, P::WITHIN) else {
-        return Ok((program, Notes::default()));
+        let notes = Notes {
+            variables: given,
+            ..Notes::default()
+        };
+        return Ok((program, notes));
     };
     if asked(scope, "print_config") {
         return Err(EarlyExit::Output(print::print(&resolved)));
@@ -113,13 +124,19 @@ pub fn begin<P: Program>(
         .filter_map(|setting| setting.variable.as_deref());
     let notes = Notes {
         unknown: environment::unknown(variables, known),
+        variables: given,
     };
     if asked(scope, "check_config") {
         let complaints = program.check();
         return Err(if complaints.is_empty() {
             EarlyExit::Output(notes.verdict())
         } else {
-            EarlyExit::Invalid(complaints)
+            let complaints = complaints.iter();
+            EarlyExit::Invalid(
+                complaints
+                    .map(|complaint| notes.variables.named(complaint))
+                    .collect(),
+            )
         });
     }
     Ok((program, notes))

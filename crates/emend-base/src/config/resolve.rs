@@ -214,7 +214,8 @@ fn is_said(arg: &Arg, seen: &ArgMatches) -> bool {
         || arg.get_env().is_some_and(|name| env::var_os(name).is_some())
 }
 
-fn source_of(arg: &Arg, matches: &ArgMatches) -> Option<ValueSource> {
+/// Where the value of an argument comes from; `None` if it has none.
+pub(super) fn source_of(arg: &Arg, matches: &ArgMatches) -> Option<ValueSource> {
     // `value_source` panics for an id that the command does not have.
     matches.try_contains_id(arg.get_id().as_str()).ok()?;
     matches.value_source(arg.get_id().as_str())

@@ -11,10 +11,16 @@ use std::{
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
-use tonic::transport::{Channel, Endpoint, Error};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint, Error},
+};
 use tower::Service;
 
 use super::{ClientTls, TlsError, dialer::Dialer};
+
+/// Said of a server that does not know what it is asked.
+const UNKNOWN_CALL: &str = "what answers at this address does not know this call: it is another service, or an older version of this one";
 
 /// A server's address as a URI: `http://…`, or `https://…` for TLS; or several such, separated by commas, of replicas of which any
 /// will do.
@@ -118,6 +124,15 @@ impl Remote {
         match &self.transport {
             Transport::Network(dialer) => dialer.noticed(),
             Transport::Endpoint | Transport::InProcess(_) => None,
+        }
+    }
+
+    /// Why a call failed at a server that is not the one that is meant: it speaks another protocol, or does not know the call.
+    pub fn misdirected(&self, status: &Status) -> Option<String> {
+        match (std::error::Error::source(status), self.other_protocol()) {
+            (Some(_), Some(protocol)) => Some(protocol.to_owned()),
+            _ if status.code() == Code::Unimplemented => Some(UNKNOWN_CALL.to_owned()),
+            _ => None,
         }
     }
 

@@ -203,9 +203,9 @@ async fn new_epoch(
 ) -> Result {
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(LEARNING_FILE)));
     let _lock = held(&database)?;
-    let store = learning_store::open(&database, 2)
-        .await
-        .map_err(anyhow::Error::from)?;
+    let store = learning_store::open(&database, 2).await;
+    let store =
+        store.map_err(|error| Failure::failed(format!("can't open the database {database}: {error}")))?;
     let Some(head) = store.find_head().await.map_err(anyhow::Error::from)? else {
         return Err(Failure::Conflict(format!(
             "the database {database} is empty: it has no log that could begin a new epoch. Restore the backup first"

@@ -59,7 +59,7 @@ pub fn check(args: &ConsoleArgs, exposure: &Exposure) -> impl Iterator<Item = St
         listen: args.address().to_owned(),
         exposure: exposure.clone(),
     };
-    let exposed = listen.check().filter(|_| args.address() != OFF);
+    let exposed = listen.check("--console-addr").filter(|_| args.address() != OFF);
     args.check().into_iter().chain(exposed)
 }
 

@@ -138,7 +138,7 @@ fn table(revisions: &[Revision], is_asked_for: impl Fn(&ResourceKey) -> bool) ->
         }
         for (index, what) in shown.into_iter().enumerate() {
             // A revision's own columns are filled only in the row of its first change.
-            let first_row = |text: String| Cell::from(if index == 0 { text } else { String::new() });
+            let first_row = |text: String| Cell::whole(if index == 0 { text } else { String::new() });
             table.row([
                 first_row(revision.revision.to_string()),
                 first_row(view::short_time(revision.committed_at.as_ref())),

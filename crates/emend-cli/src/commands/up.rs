@@ -131,25 +131,27 @@ impl Args {
     pub fn check(&self, global: &Global) -> Vec<String> {
         let url = self.url().err().map(|failure| failure.to_string());
         let listen = [
-            (&global.feedback_addr, FEEDBACK_ADDR),
-            (&global.learning_addr, LEARNING_ADDR),
+            ("--feedback-addr", &global.feedback_addr, FEEDBACK_ADDR),
+            ("--learning-addr", &global.learning_addr, LEARNING_ADDR),
         ];
-        let exposed = listen.into_iter().filter_map(|(address, default)| {
+        let exposed = listen.into_iter().filter_map(|(flag, address, default)| {
             let listen = address.clone().unwrap_or_else(|| default.into());
             ListenArgs {
                 listen,
                 exposure: self.exposure.clone(),
             }
-            .check()
+            .check(flag)
         });
         let rating_http = self.rating_http.configuration(&self.exposure);
         let auth = auth::args::check(self.exposure.auth_config.as_ref());
+        let auth = auth.map(|problem| format!("--auth-config: {problem}"));
         let token = self.token().err().map(|failure| failure.to_string());
         let generator = self.generator.endpoint().err().map(|error| error.to_string());
         url.into_iter()
             .chain(exposed)
             .chain(rating_http.check())
             .chain(self.tls.check())
+            .chain(self.telemetry.check())
             .chain(auth)
             .chain(token)
             .chain(generator)
@@ -234,7 +236,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let authenticator = auth::args::load(args.exposure.auth_config.as_deref(), &lifecycle);
-    let authenticator = authenticator.map_err(|error| Failure::usage(error.to_string()))?;
+    let authenticator = authenticator.map_err(|error| Failure::usage(format!("--auth-config: {error}")))?;
     let issuer = authenticator.as_ref().and_then(|known| known.issuer());
     let access = Access {
         authenticator,

@@ -144,7 +144,13 @@ fn refused(event: &SubscriberEvent) -> Option<Failure> {
             | Code::OutOfRange
             | Code::Unimplemented
     );
-    is_for_good.then(|| Explained::clone(status).into())
+    is_for_good.then(|| {
+        let mut explained = Explained::clone(status);
+        if explained.code == Code::Unimplemented {
+            explained.message += "; --learning-addr says where learning-svc is";
+        }
+        explained.into()
+    })
 }
 
 /// `--until` was not reached.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use emend_base::telemetry::LogArgs;
+use emend_base::{config::FromVariables, telemetry::LogArgs};
 
 use crate::words;
 
@@ -47,4 +47,7 @@ pub struct Global {
     /// The log on standard error.
     #[command(flatten)]
     pub log: LogArgs,
+    /// Which of all options environment variables give.
+    #[arg(skip)]
+    pub from_variables: FromVariables,
 }

@@ -14,9 +14,6 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// How wide the lines of a difference are shown.
-const WIDTH: usize = 91;
-
 impl Day {
     /// Each reporter finds a summary bad, then a better prompt is proposed. Returns the revision of the last rating, and what
     /// the proposal changes.
@@ -66,7 +63,7 @@ impl Day {
             .into_inner();
         self.proposed = generated.candidate.unwrap_or_default().candidate_id;
         let improvement = generated.improvement.unwrap_or_default();
-        Ok((revision, improvement.diff.lines().flat_map(wrapped).collect()))
+        Ok((revision, improvement.diff.lines().map(str::to_owned).collect()))
     }
 
     /// Approves what was proposed last. Returns the revision.
@@ -102,16 +99,4 @@ impl Day {
         let rendered = client.render_prompt(self.context.request(request)).await?;
         Ok(rendered.into_inner().text)
     }
-}
-
-/// A line of a difference in lines that fit; further ones are indented below it.
-fn wrapped(line: &str) -> Vec<String> {
-    let (sign, text) = line.split_at(usize::from(line.starts_with([' ', '+', '-'])));
-    let lines = super::table::wrapped(text, WIDTH).into_iter().enumerate();
-    lines
-        .map(|(number, text)| match number {
-            0 => format!("{sign}{text}"),
-            _ => format!("  {text}"),
-        })
-        .collect()
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use emend_base::lines::all_wrapped;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -49,19 +50,12 @@ pub(super) fn step(step: &Step, result: &StepResult) -> String {
             &millis(node.since_feedback),
         )
     }));
-    for shown in &result.shown {
-        let whole = vec![shown.clone()];
-        let shown = if shown.width() <= STORY {
-            whole
-        } else {
-            wrapped(shown, STORY)
-        };
-        lines.extend(
-            shown
-                .iter()
-                .map(|line| format!("       {line}").trim_end().to_owned()),
-        );
-    }
+    let shown = all_wrapped(&result.shown.join("\n"), STORY);
+    lines.extend(
+        shown
+            .lines()
+            .map(|line| format!("       {line}").trim_end().to_owned()),
+    );
     let deviations = result.deviations.iter();
     lines.extend(deviations.map(|deviation| format!("       NOT AS EXPECTED: {deviation}")));
     lines.join("\n")
@@ -138,7 +132,7 @@ fn millis(span: Option<Duration>) -> String {
 }
 
 /// Breaks a text at spaces into lines of at most `width` columns.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last().map_or(0, |line| line.width());

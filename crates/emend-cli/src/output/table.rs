@@ -1,7 +1,7 @@
 //! Tables that fit the terminal: what people can do without gives way, what they decide about stays whole.
 
 use emend_core::text::escaped;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::lines::{broken, shortened};
 
@@ -196,7 +196,7 @@ impl Table {
         let headings = self
             .columns
             .iter()
-            .map(|(heading, _)| Cell::from(heading.clone()));
+            .map(|(heading, _)| Cell::whole(heading.clone()));
         let headings: Vec<Cell> = headings.collect();
         let mut text = String::new();
         for row in std::iter::once(&headings).chain(&self.rows) {
@@ -213,7 +213,7 @@ impl Table {
             .zip(widths)
             .map(|((cell, (_, column)), &width)| match column {
                 Column::Id => {
-                    let beginning: String = cell.gives_way.chars().take(width).collect();
+                    let beginning: String = cell.text().chars().take(width).collect();
                     vec![beginning.trim_end_matches('-').to_owned()]
                 }
                 Column::Fixed | Column::Time | Column::Text | Column::Number => cell.lines(width),
@@ -259,7 +259,7 @@ impl Table {
             }
         }
         // First what is cut, the widest column first, as long as it can be told what it is; then what is broken into lines; then
-        // the rest.
+        // the rest of what is cut; last, lines so short that words are broken.
         let whole = |index: usize| match self.columns[index].1 {
             Column::Time => SHORT_TIME,
             _ => self.column(index).map(Cell::least_width).max().unwrap_or(0),
@@ -270,17 +270,27 @@ impl Table {
             (_, 0) => cut,
             _ => NARROW_WHOLE,
         };
-        let narrowest: [&dyn Fn(usize) -> usize; 3] = [
+        let in_short_lines = |index: usize| match self.columns[index].1 {
+            Column::Time => SHORT_TIME,
+            _ => NARROW,
+        };
+        let narrowest: [&dyn Fn(usize) -> usize; 4] = [
             &|index| least[index].max(READABLE),
             &|index| broken(index, READABLE),
             &|index| broken(index, NARROW),
+            &in_short_lines,
         ];
+        // No word of a heading is cut.
+        let word = |index: usize| {
+            let words = self.columns[index].0.split(' ');
+            words.map(UnicodeWidthStr::width).max().unwrap_or(0)
+        };
         for narrowest in narrowest {
             while is_wide(&widths) {
                 let widest = (0..widths.len())
                     .filter(|&index| {
                         [Column::Text, Column::Time].contains(&self.columns[index].1)
-                            && widths[index] > narrowest(index)
+                            && widths[index] > narrowest(index).max(word(index))
                     })
                     .max_by_key(|&index| widths[index]);
                 match widest {
@@ -417,6 +427,24 @@ mod tests {
             "FEEDBACK            AT                 REASON\n\
              01a22672-92af-7fc4  2026-11-29T08:36Z  a reason…\n\
              01a22672-92af-7bed  –                  a reason…\n"
+        );
+    }
+
+    #[test]
+    fn where_there_is_hardly_room_what_is_whole_is_in_short_lines_and_a_heading_is_whole_too() {
+        let columns = ["EDGE", "WHAT IT SAYS", "REPORTER"];
+        let mut table = Table::new(columns.map(|heading| (heading, Column::Text)));
+        table.row([
+            Cell::whole("edge:0192d3c5".to_owned()),
+            Cell::whole("it refutes".to_owned()),
+            Cell::from("somebody else".to_owned()),
+        ]);
+        assert_eq!(
+            table.render(26),
+            "EDGE     WHAT IT  REPORTER\n         \
+                      SAYS\n\
+             edge:01  it       somebod…\n\
+             92d3c5   refutes\n"
         );
     }
 

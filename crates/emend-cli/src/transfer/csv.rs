@@ -18,7 +18,11 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             return;
         }
     };
-    let columns = records.header().iter().map(|name| FieldName::parse(name));
+    let columns = records.header().iter().enumerate();
+    let columns = columns.map(|(index, name)| match name.trim() {
+        "" => Err(RowError::row(format!("column {} has no name", index + 1))),
+        name => FieldName::parse(name),
+    });
     let columns = match columns.collect::<Result<Vec<_>, _>>() {
         Ok(columns) => columns,
         Err(error) => {

@@ -15,7 +15,7 @@ use emend_proto::learning::v1::{
 use prost::Message as _;
 use serde_json::{Map, Value};
 
-use super::RowError;
+use super::{RowError, record::EMPTY_KEY};
 
 /// What a line is about, in the order in which it can be imported: each names only what comes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,10 @@ impl Material {
         let sort = Sort::ALL
             .into_iter()
             .find(|sort| sort.name() == name)
-            .ok_or_else(|| RowError::field(&name, "must be page, fragment, claim or edge"))?;
+            .ok_or_else(|| match &*name {
+                "" => RowError::row(EMPTY_KEY),
+                name => RowError::field(name, "must be page, fragment, claim or edge"),
+            })?;
         let Value::Object(object) = value else {
             return Err(RowError::field(&name, "must be an object"));
         };
@@ -350,6 +353,7 @@ impl Fields {
         };
         match self.object.keys().find(|name| !is_exported(name)) {
             None => Ok(()),
+            Some(name) if name.is_empty() => Err(RowError::field(self.sort.name(), EMPTY_KEY)),
             Some(name) => Err(self.error(name, "is not a field that is known here")),
         }
     }
@@ -437,6 +441,8 @@ mod tests {
                 "pages",
                 "must be page, fragment, claim or edge",
             ),
+            (r#"{"": {}}"#, "", "a key is empty"),
+            (r#"{"claim": {"": 1}}"#, "claim", "a key is empty"),
             (r#"{"page": "p"}"#, "page", "must be an object"),
             (r#"{"page": {"id": "p"}}"#, "page.id", "is not a field"),
             (

@@ -275,6 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_empty_is_said_to_be_empty() {
+        for (format, text, says) in [
+            (Format::Csv, "phrase,,verb\na,b,c\n", "column 2 has no name"),
+            (
+                Format::Csv,
+                "phrase,verb,\" \",user\na,b,,c\n",
+                "column 3 has no name",
+            ),
+            (Format::Jsonl, "{\"\":\"a\",\"verb\":\"b\"}\n", "a key is empty"),
+            (Format::Yaml, "- \"\": a\n  verb: b\n", "a key is empty"),
+        ] {
+            let rows = read(format, text);
+            assert!(
+                matches!(&rows[..], [(1, Err(error))] if error.to_string() == says),
+                "{text}: {rows:?}"
+            );
+        }
+    }
+
+    #[test]
     fn names_of_columns_say_the_type_where_there_is_none() {
         for (header, kind) in [
             ("phrase,verb", Kind::InvocationPhrase),

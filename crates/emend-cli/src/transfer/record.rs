@@ -57,6 +57,9 @@ impl Serialize for Record {
     }
 }
 
+/// Said of a key that can't be named.
+pub(super) const EMPTY_KEY: &str = "a key is empty";
+
 /// Why a row is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{description}", prefixed(.field))]
@@ -175,6 +178,7 @@ impl FieldName {
             "relation" => any(Field::Relation),
             "system_choice" => any(Field::SystemChoice),
             "user_id" | "user" => any(Field::UserId),
+            "" => Err(RowError::row(EMPTY_KEY)),
             _ => Err(RowError::field(
                 name,
                 "is not known; expected type, input (or phrase, alias, term, pattern, claim_id, edge_id, query_type), choice \

@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory as _};
 use emend_base::config::{self, KNOWN_ELSEWHERE};
 use emend_cli::Cli;
 
-use crate::harness::{command, run};
+use crate::harness::{Up, command, run};
 
 /// Set by `cargo xtask docs`.
 const UPDATE: &str = "EMEND_UPDATE_DOCS";
@@ -177,10 +177,79 @@ async fn emend_up_takes_its_settings_from_a_file() {
         "{refused}"
     );
 
+    for (arguments, variable, value, flag) in [
+        (&["nodes"][..], "EMEND_LEARNING_ADDR", "foo", "--learning-addr"),
+        (&["nodes"], "EMEND_CA", "/none", "--ca"),
+        (&["nodes"], "EMEND_CLIENT_CERT", "/none", "--client-cert"),
+        (&["nodes"], "EMEND_TOKEN_FILE", "/none", "--token-file"),
+        (
+            &["up", "--check-config"],
+            "EMEND_FEEDBACK_ADDR",
+            "zzz",
+            "--feedback-addr",
+        ),
+        (
+            &["up", "--check-config"],
+            "EMEND_METRICS_ADDR",
+            "zzz",
+            "--metrics-addr",
+        ),
+        (
+            &["up", "--check-config"],
+            "EMEND_CONSOLE_ADDR",
+            "zzz",
+            "--console-addr",
+        ),
+        (
+            &["up", "--ephemeral"],
+            "EMEND_LEARNING_ADDR",
+            "zzz",
+            "--learning-addr",
+        ),
+    ] {
+        let mut by_variable = command();
+        by_variable.args(arguments).env(variable, value);
+        let refused = by_variable.output().await.unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        let named = format!("; {flag} has the value of the environment variable {variable}");
+        assert_eq!(refused.status.code(), Some(2), "{variable}: {said}");
+        assert!(said.contains(&named), "{variable}: {said}");
+    }
+    // What a flag says is not blamed on the variable.
+    let by_flag = command()
+        .args(["nodes", "--learning-addr", "foo"])
+        .env("EMEND_LEARNING_ADDR", "127.0.0.1:7402")
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&by_flag.stderr);
+    assert!(
+        said.contains("foo") && !said.contains("EMEND_LEARNING_ADDR"),
+        "{said}"
+    );
+
     fs::write(&file, "data-dirs = 'x'").unwrap();
     let refused = run(&["up", "--config", &file]).await;
     assert!(
         refused.code == 2 && refused.stderr.contains("did you mean data-dir?"),
         "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_namespace_that_a_service_refuses_names_the_variable_that_it_came_from() {
+    let up = Up::ephemeral().await;
+    let listed = command()
+        .args(up.args(&["resources", "list"]))
+        .env("EMEND_NAMESPACE", "Bad NS!")
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&listed.stderr);
+    assert_eq!(listed.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("namespace: ")
+            && said.contains("; --namespace has the value of the environment variable EMEND_NAMESPACE"),
+        "{said}"
     );
 }

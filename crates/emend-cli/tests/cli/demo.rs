@@ -1,6 +1,11 @@
 //! The demo.
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::harness::run;
+
+/// How wide the demo is at most.
+const COLUMNS: usize = 80;
 
 #[tokio::test]
 async fn the_demo_prints_its_table_and_succeeds() {
@@ -16,10 +21,25 @@ async fn the_demo_prints_its_table_and_succeeds() {
     }
     assert!(!demo.stdout.contains("NOT AS EXPECTED"));
     assert!(
-        demo.stdout.lines().all(|line| line.chars().count() <= 80),
+        demo.stdout.lines().all(|line| line.width() <= COLUMNS),
         "{}",
         demo.stdout
     );
+    // Of the difference, what continues a line is indented further than any sign.
+    let lines: Vec<&str> = demo.stdout.lines().collect();
+    let continued = lines.windows(2).filter_map(|pair| {
+        let (story, text) = pair[1].split_at_checked(9)?;
+        let word = text.split(' ').next().filter(|word| !word.is_empty())?;
+        story.trim().is_empty().then_some((pair[0], word))
+    });
+    let continued: Vec<_> = continued.collect();
+    assert!(!continued.is_empty(), "{}", demo.stdout);
+    for (line, word) in continued {
+        assert!(
+            line.width() + 1 + word.width() > COLUMNS,
+            "{word:?} fits behind {line:?}"
+        );
+    }
 }
 
 #[tokio::test]

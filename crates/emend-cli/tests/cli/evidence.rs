@@ -95,6 +95,23 @@ async fn a_graph_is_imported_corrected_and_read_as_corrected() {
         assert!(shown.contains(part), "{shown}");
     }
 
+    // Of the blog only one edge weighs where copies of one source are apart.
+    let both = ["evidence", "claims", "show", "claim:12", "--both-readings"];
+    let shown = up.run(&both).await.ok().stdout;
+    for (way, weights) in [
+        ("count_all", "(alpha 2.80, beta 2.00)"),
+        ("one_per_source", "(alpha 1.90, beta 2.00)"),
+    ] {
+        let line = shown.lines().find(|line| line.starts_with(way));
+        assert!(line.is_some_and(|line| line.ends_with(weights)), "{way}: {shown}");
+    }
+    let shown = up.run(&[&both[..], &["--json"]].concat()).await.ok().json();
+    assert_eq!(
+        (&shown["count_all"]["alpha"], &shown["one_per_source"]["alpha"]),
+        (&2.8.into(), &1.9.into()),
+        "{shown}"
+    );
+
     let reviewed = up
         .run(&["evidence", "edges", "list", "--claim", "claim:12", "--corrected"])
         .await

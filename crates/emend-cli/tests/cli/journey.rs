@@ -3,6 +3,10 @@
 use std::process::Stdio;
 
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
 
 use crate::harness::{Conversation, Up, command_of, run};
 
@@ -460,6 +464,37 @@ async fn in_a_terminal_without_a_size_lines_are_as_long_as_columns_says() {
 }
 
 #[tokio::test]
+async fn why_a_database_can_not_be_reached_is_said_with_its_address() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let nobody = closed.local_addr().expect("an address");
+    drop(closed);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let web = listener.local_addr().expect("an address");
+    let answering = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            // What closes with something unread takes its answer back.
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    for command in [&["doctor"][..], &["admin", "new-epoch"]] {
+        for (address, says) in [
+            (nobody, "Connection refused"),
+            (web, "what listens there is no PostgreSQL"),
+        ] {
+            let url = format!("postgres://emend:s3cret@{address}/emend");
+            let refused = run(&[command, &["--database-url", &url]].concat()).await;
+            assert_ne!(refused.code, 0, "{refused:?}");
+            for part in [says, &address.to_string()] {
+                assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+            }
+            assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+        }
+    }
+    answering.abort();
+}
+
+#[tokio::test]
 async fn a_list_whose_filter_matches_nothing_says_so() {
     let up = Up::ephemeral().await;
     for (list, none) in [
@@ -511,6 +546,14 @@ async fn a_list_whose_filter_matches_nothing_says_so() {
         (
             &["evidence", "domains", "list", "--pattern", "a.example"],
             "No decisions about domains in the namespace \"default\" match.",
+        ),
+        (
+            &["evidence", "samples", "stats", "--task", "nope"],
+            "No reviewed edges in the namespace \"default\" match.",
+        ),
+        (
+            &["evidence", "samples", "stats"],
+            "No reviewed edges in the namespace \"default\".",
         ),
         (
             &["search", "queries", "list", "--type", "X"],

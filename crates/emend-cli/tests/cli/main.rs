@@ -2,11 +2,13 @@
 
 mod citations;
 mod claims;
+mod columns;
 mod configuration;
 mod demo;
 mod domains;
 mod evaluate;
 mod evidence;
+mod generator;
 mod harness;
 mod journey;
 mod mcp;

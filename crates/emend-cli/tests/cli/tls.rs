@@ -361,10 +361,39 @@ async fn what_another_protocol_at_the_port_is_is_said() {
         ran.stderr.contains("does not know ListNodes") && ran.stderr.contains("--learning-addr"),
         "{ran:?}"
     );
+    let watch = ["watch", "--until=9", "--timeout=3s", "--learning-addr"];
+    let ran = run(&[&watch[..], &[&operators]].concat()).await;
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(
+        ran.stdout.starts_with("disconnected (the server ")
+            && ran.stdout.contains("port for something else, such as metrics"),
+        "{ran:?}"
+    );
+    let ran = run(&[&watch[..], &[&up.feedback]].concat()).await;
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(
+        ran.stderr.contains("does not know this call") && ran.stderr.contains("--learning-addr"),
+        "{ran:?}"
+    );
     let ran = asked("27402", &[]).await;
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("for example 127.0.0.1:27402"), "{ran:?}");
     asked(&format!("127.0.0.1:1,{}", up.learning), &[]).await.ok();
+    let replicas = format!("127.0.0.1:1,{}", up.feedback);
+    let submit = [
+        "submit",
+        "phrase",
+        "book the trade",
+        "book_trade",
+        "--feedback-addr",
+        &replicas,
+    ];
+    run(&submit).await.ok();
+    let listed = run(&["feedback", "list", "--feedback-addr", &replicas])
+        .await
+        .ok()
+        .stdout;
+    assert!(listed.contains("book the trade"), "{listed}");
     let ran = asked(&format!("https://{operators}"), &[]).await;
     assert!(ran.stderr.contains("not use TLS at this address"), "{ran:?}");
 

@@ -451,6 +451,36 @@ async fn what_others_keep_is_imported_or_converted() {
             (&expected.0.into(), &expected.1.into())
         );
     }
+    for (name, text, pairs) in [
+        (
+            "typesense",
+            r#"{"synonyms": [{"id": "coat", "synonyms": ["blazer", "jacket"]}, {"id": "smart", "root": "smart phone", "synonyms": ["iphone"]}]}"#,
+            [
+                "synonym,jacket,blazer,equivalent,",
+                "synonym,smart phone,iphone,one_way,",
+            ],
+        ),
+        (
+            "algolia",
+            r#"{"hits": [{"objectID": "1", "type": "synonym", "synonyms": ["car", "auto"]}, {"objectID": "2", "type": "oneWaySynonym", "input": "tablet", "synonyms": ["ipad"]}]}"#,
+            ["synonym,auto,car,equivalent,", "synonym,tablet,ipad,one_way,"],
+        ),
+        (
+            "elasticsearch",
+            r#"{"count": 2, "synonyms_set": [{"id": "1", "synonyms": "hello, hi"}, {"id": "2", "synonyms": "bye => goodbye"}]}"#,
+            ["synonym,hi,hello,equivalent,", "synonym,bye,goodbye,one_way,"],
+        ),
+    ] {
+        let exported = file(&format!("{name}.json"), text);
+        let import = ["import", &exported, "--namespace", name, "--json"];
+        let imported = up.run(&import).await.ok().json();
+        assert_eq!(imported["appliedCount"], 2, "{name}: {imported}");
+        let export = ["export", "--format", "csv", "--namespace", name];
+        let rows = up.run(&export).await.ok().stdout;
+        for pair in pairs {
+            assert!(rows.lines().any(|row| row == pair), "{name}: {pair}: {rows}");
+        }
+    }
     let as_solr = up.run(&["import", &synonyms, "--format", "elasticsearch"]).await;
     assert_eq!(as_solr.code, 2, "{as_solr:?}");
     assert!(as_solr.stderr.contains("line 1: begins as JSON"), "{as_solr:?}");
@@ -487,6 +517,11 @@ async fn what_others_keep_is_imported_or_converted() {
         "domains.yaml",
         "default_policy: {qps: 1}\ndomains:\n  - {domain: wiki.example, trust_level: low, qps: 2}\nuser_overrides:\n  - {domain: blog.example, trust_level: trusted, reason: read by hand, added_at: 2024-01-15}\n  - {domain: bad.example, trust_level: blocked}\n",
     );
+    let refused = up.run(&["evidence", "trust", "apply", &levels]).await;
+    assert_eq!(refused.code, 2, "{refused:?}");
+    for part in ["default_policy", "`emend evidence trust convert`"] {
+        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+    }
     let converted = up
         .run(&["evidence", "trust", "convert", &levels, "--file-version", "7"])
         .await

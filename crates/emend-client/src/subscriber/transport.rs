@@ -14,7 +14,7 @@ use emend_proto::{
     },
 };
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
-use tonic::{Request, Status, codec::CompressionEncoding, metadata::MetadataMap, transport::Channel};
+use tonic::{Code, Request, Status, codec::CompressionEncoding, metadata::MetadataMap, transport::Channel};
 
 use super::ended::Ended;
 
@@ -65,6 +65,15 @@ fn call<T>(headers: &MetadataMap, token: Option<&TokenFile>, message: T) -> Requ
     request
 }
 
+/// Why no stream was opened. What no server of streams said has no status.
+fn unanswered(remote: &Remote, status: Status) -> Ended {
+    match (remote.misdirected(&status), status.code()) {
+        (Some(why), Code::Unimplemented) => Status::unimplemented(why).into(),
+        (Some(why), _) => Ended::failed(why),
+        (None, _) => status.into(),
+    }
+}
+
 impl Transport for Grpc {
     /// Opens a new connection each time, so that the name is resolved again: the server may have moved.
     fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
@@ -79,7 +88,11 @@ impl Transport for Grpc {
                 .accept_compressed(CompressionEncoding::Zstd);
             let token = self.token.clone();
             let request = call(&self.headers, token.as_ref(), request);
-            let messages = client.subscribe(request).await?.into_inner();
+            let messages = client
+                .subscribe(request)
+                .await
+                .map_err(|status| unanswered(&self.remote, status))?
+                .into_inner();
             let headers = self.headers.clone();
             Ok(Opened {
                 messages: messages.boxed(),

@@ -149,7 +149,7 @@ impl IngestClient {
         }
         let reader = self.lifecycle.spawn(
             "read ingest answers",
-            read(channel.clone(), call, under_way.clone()),
+            read(self.remote.clone(), channel.clone(), call, under_way.clone()),
         );
         Ok(Stream {
             channel,
@@ -161,10 +161,10 @@ impl IngestClient {
 }
 
 /// Passes answers on to the batches that wait for them, until the stream ends.
-async fn read(channel: Channel, call: Call, under_way: PendingAnswers) {
+async fn read(remote: Remote, channel: Channel, call: Call, under_way: PendingAnswers) {
     let error = match answers(channel, call, &under_way).await {
         Ok(()) => DeliveryError::Unavailable("learning-svc ended the stream".to_owned()),
-        Err(status) => explain(&status),
+        Err(status) => explain(&remote, &status),
     };
     under_way.end(&error);
 }
@@ -185,7 +185,10 @@ async fn answers(channel: Channel, call: Call, under_way: &PendingAnswers) -> Re
 }
 
 /// What the end of a stream means for the batches on it.
-fn explain(status: &Status) -> DeliveryError {
+fn explain(remote: &Remote, status: &Status) -> DeliveryError {
+    if let Some(why) = remote.misdirected(status) {
+        return DeliveryError::Unavailable(why);
+    }
     let (code, message) = (status.code(), status.message());
     match code {
         Code::FailedPrecondition if Explained::from(status).reason.as_deref() == Some(OTHER_INSTALLATION) => {
@@ -261,7 +264,8 @@ impl Delivery for IngestClient {
             token.authorize(&mut call);
         }
         let answer = client.get_standings(call).await;
-        Ok(answer.map_err(|status| explain(&status))?.into_inner().standings)
+        let answer = answer.map_err(|status| explain(&self.remote, &status))?;
+        Ok(answer.into_inner().standings)
     }
 }
 
@@ -278,10 +282,53 @@ mod tests {
         health::Readiness,
         tls::{TlsFiles, TlsServer},
     };
-    use tokio::net::TcpListener;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
 
     use super::*;
     use crate::outbox::config::RelayConfig;
+
+    /// Why a batch is not delivered there.
+    async fn refused(remote: Remote, lifecycle: &Lifecycle) -> DeliveryError {
+        let RelayConfig {
+            answer_timeout,
+            keep_alive,
+            ..
+        } = RelayConfig::default();
+        let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
+        client.deliver(Vec::new(), None).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn what_answers_instead_of_learning_svc_is_explained_in_plain_words() {
+        let lifecycle = Lifecycle::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let of_web = listener.local_addr().unwrap();
+        lifecycle.spawn("answer in HTTP/1.1", async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+                // What closes with something unread takes its answer back.
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            }
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = Server::new(emend_proto::DESCRIPTOR_SET, Readiness::new(), Entropy::seeded(1))
+            .serve(listener, &lifecycle)
+            .unwrap();
+        for (address, says) in [
+            (of_web, "the server answers in HTTP/1.1, not gRPC"),
+            (other, "does not know this call"),
+        ] {
+            let remote = Remote::new(&format!("http://{address}")).unwrap();
+            let DeliveryError::Unavailable(why) = refused(remote, &lifecycle).await else {
+                panic!("{address} is no learning-svc");
+            };
+            assert!(why.contains(says), "{why}");
+        }
+        lifecycle.shutdown(Duration::from_secs(1)).await;
+    }
 
     #[tokio::test]
     async fn a_certificate_for_another_name_is_explained_in_plain_words() {
@@ -305,13 +352,7 @@ mod tests {
             .unwrap();
         let remote = Remote::new(&format!("https://{address}")).unwrap();
         let remote = remote.tls(ClientTls::default().ca(at("ca.pem"))).unwrap();
-        let RelayConfig {
-            answer_timeout,
-            keep_alive,
-            ..
-        } = RelayConfig::default();
-        let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
-        let refused = client.deliver(Vec::new(), None).await.unwrap_err();
+        let refused = refused(remote, &lifecycle).await;
         let expected = "the server's certificate is not for 127.0.0.1, but for learning.example";
         assert_eq!(refused, DeliveryError::Unavailable(expected.to_owned()));
         lifecycle.shutdown(Duration::from_secs(1)).await;

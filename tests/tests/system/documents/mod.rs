@@ -7,10 +7,12 @@ mod reader;
 use std::{
     collections::BTreeSet,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
-use emend_serve::auth::Authenticator;
+use emend_base::bearer::TokenFile;
+use emend_serve::auth::{self, Authenticator, Role};
 use emend_tests::harness::process::{binary, run};
 use tokio::process::Command;
 
@@ -50,6 +52,8 @@ const TYPED: &[&str] = &[
     MCP,
     NEAR,
     SEARCH_NODE,
+    SECURITY,
+    TELEMETRY,
 ];
 /// The page of the example search node.
 const SEARCH_NODE: &str = "examples/search-node/README.md";
@@ -78,6 +82,8 @@ const DEPLOY: &str = "docs/deploy.md";
 pub(crate) const CONSOLE: &str = "docs/console.md";
 /// The page with files that say who may do what.
 const SECURITY: &str = "docs/security.md";
+/// The page about metrics, logs and traces.
+const TELEMETRY: &str = "docs/telemetry.md";
 /// The page with lines of the evidence graph and a trust file.
 const EVIDENCE: &str = "docs/evidence.md";
 /// The directory of pages that are run together.
@@ -270,6 +276,35 @@ async fn the_documented_settings_file_is_accepted() {
     assert_eq!(files.count(), 0, "every file is tried");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_is_made_as_documented_is_known_by_the_line_for_the_file() {
+    let Some(mut reader) = Reader::of(&[SECURITY]).await else {
+        return;
+    };
+    let printed = reader.reads(SECURITY).await.concat();
+    let principal = format!("[[principals]]\nname = \"search-backend\"\n{printed}");
+    let file = principal + "grants = [{ roles = [\"reporter\"], namespaces = \"*\" }]\n";
+    let token = reader.path("search-backend.token");
+    let known = reader.path("auth.toml");
+    reader.has_written("auth.toml", &file);
+    assert!(Authenticator::load(&known).is_ok(), "{file}");
+    let refused = auth::args::check_token(&known, &TokenFile::new(&token), Role::Reporter);
+    assert_eq!(refused, None, "{file}");
+    let mode = fs::metadata(&token).expect("the token").permissions().mode();
+    assert_eq!(mode & 0o077, 0, "only its bearer can read it");
+    assert_eq!(reader.ends().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_level_of_the_log_is_changed_as_documented() {
+    let Some(mut reader) = Reader::of(&[TELEMETRY]).await else {
+        return;
+    };
+    let printed = reader.reads(TELEMETRY).await.concat();
+    assert!(printed.contains("learning_svc=debug,info"), "{printed}");
+    assert!(reader.ends().await > 1, "the page shows what to type");
+}
+
 #[test]
 fn the_documented_access_file_is_accepted() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -372,17 +407,14 @@ fn files_named_by_the_deployment_guide_exist() {
 #[test]
 fn every_block_of_every_page_is_tested() {
     let mut unheld = Vec::new();
-    for page in TYPED {
-        let is_typed = |line: &&str| line.starts_with("    emend ") || line.starts_with("    curl ");
-        let text = text(page);
-        let outside = text.split("```").step_by(2).flat_map(str::lines);
+    for page in pages() {
+        let text_of_page = text(&page);
+        let outside = text_of_page.split("```").step_by(2).flat_map(str::lines);
         unheld.extend(
             outside
-                .filter(is_typed)
+                .filter(|line| is_indented_command(line))
                 .map(|line| format!("{page}: not in a block: {line}")),
         );
-    }
-    for page in pages() {
         for block in blocks(&text(&page)) {
             let is_part =
                 block.before.starts_with("<!-- part of ") || block.before.starts_with("<!-- all of ");
@@ -425,6 +457,23 @@ fn every_block_of_every_page_is_tested() {
         }
     }
     assert!(unheld.is_empty(), "{}", unheld.join("\n"));
+}
+
+/// Whether a line outside of all blocks is shown as one by its indentation, and is a command.
+fn is_indented_command(line: &str) -> bool {
+    const COMMANDS: [&str; 5] = ["emend ", "curl ", "umask ", "feedback-svc --", "learning-svc --"];
+    let command = line.trim_start();
+    command.len() < line.len() && COMMANDS.iter().any(|begins| command.starts_with(begins))
+}
+
+#[test]
+fn a_command_is_seen_whatever_its_indentation() {
+    for command in ["    emend up", "       emend admin token > made", "\tcurl -s x"] {
+        assert!(is_indented_command(command), "{command:?}");
+    }
+    for prose in ["emend up", "   feedback-svc may send", "  `emend up` serves"] {
+        assert!(!is_indented_command(prose), "{prose:?}");
+    }
 }
 
 /// The only block of a page in this language.

@@ -30,14 +30,16 @@ use crate::{examples::python_package, real_clients::tool};
 const FEEDBACK: &str = "127.0.0.1:7401";
 /// learning-svc's address in the pages.
 const LEARNING: &str = "127.0.0.1:7402";
-/// Other addresses in the pages: of ratings over HTTP, of the edge, of the example search node, and of tools for assistants.
-const OTHERS: [&str; 6] = [
+/// Other addresses in the pages: of ratings over HTTP, of the edge, of the example search node, of tools for assistants, and of
+/// what operators see.
+const OTHERS: [&str; 7] = [
     "127.0.0.1:7403",
     "127.0.0.1:7420",
     "127.0.0.1:7421",
     "127.0.0.1:7422",
     "127.0.0.1:7430",
     "127.0.0.1:7431",
+    "127.0.0.1:9464",
 ];
 /// The database's URL in the pages.
 const DATABASE: &str = "postgres://emend@127.0.0.1/emend";
@@ -158,6 +160,11 @@ impl Reader {
     /// Has a file in their directory.
     pub(super) fn has_written(&self, name: &str, text: &str) {
         fs::write(self.directory.path().join(name), text).expect("a file");
+    }
+
+    /// A file in their directory.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
     }
 
     /// Types something before the first page.

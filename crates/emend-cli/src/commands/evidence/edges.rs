@@ -12,7 +12,7 @@ use super::decision::{self, By};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::{Cell, Column, Output, Table},
     transfer::materials::node_text,
     view::{self, evidence},
     words,
@@ -178,7 +178,7 @@ fn review(edge: &Edge) -> &'static str {
 
 fn table(edges: &[Edge]) -> Table {
     Table::new([
-        ("EDGE", Column::Fixed),
+        ("EDGE", Column::Text),
         ("SOURCE", Column::Text),
         ("DOMAIN", Column::Text),
         ("TRUST", Column::Fixed),
@@ -196,14 +196,14 @@ fn table(edges: &[Edge]) -> Table {
             },
         );
         [
-            edge.edge_id.clone(),
-            node_text(edge.source.as_ref()),
-            edge.source_domain.clone(),
-            evidence::level(edge.source_level).unwrap_or_default(),
-            evidence::relation(edge.relation).unwrap_or_default(),
-            node_text(edge.target.as_ref()),
-            said,
-            review(edge).to_owned(),
+            Cell::whole(edge.edge_id.clone()),
+            Cell::whole(node_text(edge.source.as_ref())),
+            edge.source_domain.clone().into(),
+            evidence::level(edge.source_level).unwrap_or_default().into(),
+            evidence::relation(edge.relation).unwrap_or_default().into(),
+            Cell::whole(node_text(edge.target.as_ref())),
+            said.into(),
+            review(edge).to_owned().into(),
         ]
     })
 }

@@ -9,7 +9,7 @@ use prost_types::Timestamp;
 use crate::{
     context::Context,
     failure::Result,
-    output::{Column, Output, Table},
+    output::{Cell, Column, Output, Table},
     view, words,
 };
 
@@ -124,19 +124,20 @@ fn table(events: &[EvidenceEvent]) -> Table {
             (kind.split('_').next().unwrap_or_default(), key.key.as_str()),
             |element| element,
         );
+        let by = if actor.on_behalf_of.is_empty() {
+            actor.caller
+        } else {
+            actor.on_behalf_of
+        };
         [
-            view::short_time(event.at.as_ref()),
-            view::evidence::action(event.action).unwrap_or_default(),
-            kind.to_owned(),
-            target.to_owned(),
-            change(event),
-            if actor.on_behalf_of.is_empty() {
-                actor.caller
-            } else {
-                actor.on_behalf_of
-            },
-            event.reporter.clone(),
-            event.reason.clone(),
+            view::short_time(event.at.as_ref()).into(),
+            view::evidence::action(event.action).unwrap_or_default().into(),
+            kind.to_owned().into(),
+            Cell::whole(target.to_owned()),
+            Cell::whole(change(event)),
+            by.into(),
+            event.reporter.clone().into(),
+            event.reason.clone().into(),
         ]
     })
 }

@@ -135,19 +135,26 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
             predicted,
             period,
         } => {
-            let request = GetReviewStatsRequest {
+            let all = GetReviewStatsRequest {
                 namespace: context.namespace(),
+                ..GetReviewStatsRequest::default()
+            };
+            let request = GetReviewStatsRequest {
                 task_id: task,
                 predicted_label: predicted.map_or(0, EdgeRelation::number),
                 from: period.from,
                 to: period.to,
+                ..all.clone()
             };
+            let none = context.none_found("reviewed edges", request != all);
             let stats = client
                 .get_review_stats(context.request(request))
                 .await?
                 .into_inner();
             let width = output.width();
-            output.result(&view::evidence::review_stats(&stats), || text(&stats, width))
+            output.result(&view::evidence::review_stats(&stats), || {
+                text(&stats, &none, width)
+            })
         }
         Action::Export(args) => {
             let request = ExportCorrectionsRequest {
@@ -248,9 +255,10 @@ fn failed(error: csv::Error) -> Failure {
     }
 }
 
-fn text(stats: &GetReviewStatsResponse, width: usize) -> String {
+/// Statistics; `none` where nothing was reviewed.
+fn text(stats: &GetReviewStatsResponse, none: &str, width: usize) -> String {
     if stats.reviewed == 0 {
-        return "No edge was reviewed.".to_owned();
+        return none.to_owned();
     }
     let table = Table::new([
         ("THE MODEL SAID", Column::Fixed),
@@ -369,10 +377,7 @@ THE MODEL SAID  PEOPLE SAY  EDGES
 supports        supports        9
 supports        refutes         3
 ";
-        assert_eq!(text(&stats, 100), expected);
-        assert_eq!(
-            text(&GetReviewStatsResponse::default(), 100),
-            "No edge was reviewed."
-        );
+        assert_eq!(text(&stats, "none", 100), expected);
+        assert_eq!(text(&GetReviewStatsResponse::default(), "none", 100), "none");
     }
 }

@@ -116,7 +116,7 @@ impl McpHttpArgs {
         let key = self.key().err();
         let url = self.refusal(&resolved);
         let failures = key.into_iter().chain(url).map(|failure| failure.to_string());
-        listen.check().into_iter().chain(failures).collect()
+        listen.check("--mcp-http").into_iter().chain(failures).collect()
     }
 
     /// Why it may not listen there: beyond loopback it must know its own names.

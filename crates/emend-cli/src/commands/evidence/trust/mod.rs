@@ -8,6 +8,7 @@ use clap::{Subcommand, ValueEnum};
 use emend_proto::learning::v1::{
     ApplyTrustFileRequest, ApplyTrustFileResponse, TrustFileApplied, TrustFileFormat,
 };
+use tonic::Status;
 
 use crate::{
     context::Context,
@@ -95,7 +96,8 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
     // A file of 100,000 domains takes longer than other calls may.
     let done = client
         .apply_trust_file(context.request_without_deadline(request))
-        .await?
+        .await
+        .map_err(refusal)?
         .into_inner();
     let width = output.width();
     output.result(&view::trust_file(&done), || table(&done).render(width))?;
@@ -108,6 +110,22 @@ pub(super) async fn run(args: Args, context: &Context, output: &mut Output<'_>) 
         "the file's version is in force in {} with other content: raise it",
         differing.join(", ")
     )))
+}
+
+/// Why a file is refused. One with fields of its own may be what others keep.
+fn refusal(status: Status) -> Failure {
+    let mut failure = Failure::from(status);
+    if let Failure::Refused(explained) = &mut failure {
+        let unknown = explained
+            .field_violations
+            .iter_mut()
+            .filter(|violation| violation.description.contains("unknown field"));
+        for violation in unknown {
+            violation.description +=
+                "; of YAML that others keep, `emend evidence trust convert` makes a trust file";
+        }
+    }
+    failure
 }
 
 fn format_of(file: &Path) -> Result<Format> {
