@@ -33,7 +33,7 @@ pub(super) struct Load {
     pub(super) time: Duration,
 }
 
-/// How long look-ups took from when they were due, sorted.
+/// How long look-ups took, sorted: from when they were due, or, where a connection had waited for that, from when it woke.
 pub(super) struct Found(Vec<Duration>);
 
 impl Found {

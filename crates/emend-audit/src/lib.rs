@@ -37,7 +37,7 @@ emend_store::checks! {
     BALLOT_MISSING: "A feedback that was delivered cast a ballot, unless it was refused.";
     BALLOT_DIFFERS: "A ballot has the contest, candidate, voter, accept order and time that follow from its feedback.";
     RETRACTION_DIFFERS: "Feedback is marked as retracted if its retraction was delivered, and only then.";
-    MINED_EVIDENCE: "A candidate that was mined comes from a rewording that feedback-svc proposed.";
+    MINED_EVIDENCE: "A candidate that was mined comes from a rewording, or another spelling, that feedback-svc proposed.";
     OUTCOME_DIFFERS: "The outcome of a feedback is one that learning-svc returned for it.";
 }
 

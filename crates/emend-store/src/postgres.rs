@@ -136,13 +136,19 @@ pub async fn begin_to_read(
     let schema = config.schema;
     config.url.root_is_readable()?;
     let options = config.options().disable_statement_logging();
-    // A pool tries until its time is up, and then says only that it is.
-    connect(&options).await?.close().await?;
     let pool = pool_options(1)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         // Scans take long, and who checks a database reads no SQL.
-        .connect_with(options)
-        .await?;
+        .connect_with(options.clone())
+        .await;
+    let pool = match pool {
+        // A pool tries until its time is up, and then says only that it is: trying once more says why.
+        Err(sqlx::Error::PoolTimedOut) => {
+            drop(connect(&options).await?);
+            return Err(sqlx::Error::PoolTimedOut.into());
+        }
+        pool => pool.map_err(StoreError::connecting)?,
+    };
     let pool = BoundedPool::new(pool, config.clone(), SILENCE);
     let mut connection = pool.acquire().await?;
     let migrated: bool = sqlx::query_scalar("SELECT to_regclass($1 || '._sqlx_migrations') IS NOT NULL")

@@ -74,7 +74,7 @@ pub(super) fn check(workspace: &Workspace, _: bool, steps: &mut Steps) {
         let written = fs::read_to_string(workspace.path(DIGEST)).context(DIGEST)?;
         ensure!(
             written == digest(workspace)?,
-            "{GENERATED}, the protos and {DIGEST} don't belong together: `cargo xtask proto` generates them"
+            "{GENERATED}, the protos and {DIGEST} don't belong together: `cargo xtask proto` generates them where Go is"
         );
         Ok(Outcome::Done)
     });
@@ -131,13 +131,7 @@ fn digest(workspace: &Workspace) -> Result<String> {
     for directory in ["proto", GENERATED] {
         for (name, content) in files(&workspace.path(directory))? {
             let (name, length) = (name.display(), content.len());
-            all.extend(
-                format!(
-                    "{directory}/{name} {length}
-"
-                )
-                .into_bytes(),
-            );
+            all.extend(format!("{directory}/{name} {length}\n").into_bytes());
             all.extend(content);
         }
     }

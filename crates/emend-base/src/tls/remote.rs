@@ -131,7 +131,10 @@ impl Remote {
     pub fn misdirected(&self, status: &Status) -> Option<String> {
         match (std::error::Error::source(status), self.other_protocol()) {
             (Some(_), Some(protocol)) => Some(protocol.to_owned()),
-            _ if status.code() == Code::Unimplemented => Some(UNKNOWN_CALL.to_owned()),
+            _ if status.code() == Code::Unimplemented => Some(match status.message() {
+                "" => UNKNOWN_CALL.to_owned(),
+                said => format!("{UNKNOWN_CALL} ({said})"),
+            }),
             _ => None,
         }
     }

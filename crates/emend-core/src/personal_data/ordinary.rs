@@ -25,20 +25,27 @@ const ANNOUNCES: [&str; 12] = [
     "番号",
 ];
 
-/// Words that announce a part number, directly before it.
-const ANNOUNCES_PART: [&str; 11] = [
+/// Words that announce a part number, directly before it. A dot behind another word ends a sentence.
+const ANNOUNCES_PART: [&str; 14] = [
     "part no",
+    "part no.",
     "part-no",
+    "part-no.",
     "part number",
     "p/n",
     "sku",
     "model",
     "model no",
+    "model no.",
     "model number",
     "品番",
     "型番",
     "部品番号",
 ];
+
+/// What may stand between the word and a telephone number, and between the word and a part number.
+const BEFORE_TELEPHONE: [char; 8] = [' ', ':', '.', '#', '-', '/', '_', 'は'];
+const BEFORE_PART: [char; 7] = [' ', ':', '#', '-', '/', '_', 'は'];
 
 /// Characters that join the parts of a part number.
 const JOINS: [char; 3] = ['-', '/', '_'];
@@ -51,15 +58,15 @@ pub(super) fn is_ordinary(run: &str, surroundings: Surroundings<'_>) -> bool {
     }
     let groups = groups(run);
     surroundings.join_letters()
-        || surroundings.announce(&ANNOUNCES_PART) && is_part_number(&groups)
+        || surroundings.announce(&ANNOUNCES_PART, &BEFORE_PART) && is_part_number(&groups)
         || is_pair(&groups)
         || (are_ranges(&groups) || is_range_of_decimals(&groups))
-            && !(run.contains('.') && surroundings.announce(&ANNOUNCES))
+            && !(run.contains('.') && surroundings.announce(&ANNOUNCES, &BEFORE_TELEPHONE))
         || is_book(run)
 }
 
 /// Whether a run of groups of digits is ranges, each from a number to a greater one, whose separators differ: a card's number is
-/// not written so, even where the checksum of cards holds.
+/// not written so, even where the checksum of cards holds. Four groups of four digits are a card's, whatever is between them.
 pub(super) fn are_mixed_ranges(run: &str) -> bool {
     let groups = groups(run);
     let mut separators = groups
@@ -68,7 +75,8 @@ pub(super) fn are_mixed_ranges(run: &str) -> bool {
         .take(groups.len() - 1);
     let first = separators.next();
     let differ = separators.any(|separator| Some(separator) != first);
-    differ && run.starts_with(|c: char| c.is_ascii_digit()) && are_ranges(&groups)
+    let is_of_cards = groups.len() == 4 && groups.iter().all(|(digits, _)| digits.len() == 4);
+    differ && !is_of_cards && run.starts_with(|c: char| c.is_ascii_digit()) && are_ranges(&groups)
 }
 
 impl Surroundings<'_> {
@@ -90,10 +98,8 @@ impl Surroundings<'_> {
     }
 
     /// Whether one of these words stands directly before the run, as in `part no. 12345-678-90` and `品番：12-3456-7890`.
-    fn announce(self, words: &[&str]) -> bool {
-        let before = self
-            .before
-            .trim_end_matches([' ', ':', '.', '#', '-', '/', '_', 'は']);
+    fn announce(self, words: &[&str], between: &[char]) -> bool {
+        let before = self.before.trim_end_matches(between);
         words.iter().any(|word| {
             let at = before.len().checked_sub(word.len());
             let Some((rest, last)) = at.and_then(|at| before.split_at_checked(at)) else {
@@ -107,9 +113,12 @@ impl Surroundings<'_> {
 }
 
 /// Whether they are the three groups of a part number, with hyphens between. A telephone number of Japan begins with 0 and ends in
-/// four digits.
+/// four digits, or in three after four and three (0120-444-444).
 fn is_part_number(groups: &[(&str, &str)]) -> bool {
-    matches!(groups, [(one, "-"), (_, "-"), (three, _)] if !one.starts_with('0') || three.len() != 4)
+    let [(one, "-"), (_, "-"), (three, _)] = groups else {
+        return false;
+    };
+    !(one.starts_with('0') && (three.len() == 4 || one.len() == 4 && three.len() == 3))
 }
 
 /// Whether they are two numbers with a hyphen between: a range, or a part number. Telephone numbers of two groups begin with 0,
@@ -155,7 +164,9 @@ fn decimals<'a>([one, two, three, four]: [&(&'a str, &'a str); 4]) -> Option<[De
     let decimal = |whole: &'a str, part: &'a str| {
         (whole == "0" || !whole.starts_with('0')).then_some((whole.len(), whole, part))
     };
-    let is_range = one.1 == "." && matches!(two.1, "-" | " -" | "- ") && three.1 == ".";
+    // A telephone number with dots has as many digits in two groups by chance alone.
+    let is_range =
+        one.1 == "." && matches!(two.1, "-" | " -" | "- ") && three.1 == "." && two.0.len() == four.0.len();
     if !is_range {
         return None;
     }
@@ -203,8 +214,7 @@ mod tests {
             "価格は１２．５０－１５．７５です",
             "12.50-15.75 20.50-30.75",
             "12.50-15.75 100-200",
-            // The checksum of cards holds for these.
-            "1000-2000 3000-4000",
+            // The checksum of cards holds for this.
             "20000.50-30000.53",
         ] {
             assert_eq!(mask(text), text);
@@ -239,6 +249,8 @@ mod tests {
             ("番号 12-3456-7890", "番号 [phone]"),
             ("品番 090-1234-5678", "品番 [phone]"),
             ("P/N 03-1234-5678", "P/N [phone]"),
+            ("品番 0120-444-444", "品番 [phone]"),
+            ("I like this model. 555-123-4567", "I like this model. [phone]"),
             ("model +81-90-1234-5678", "model [phone]"),
             ("SKU 123-456-789-012", "SKU [phone]"),
             ("model 123 456-7890", "model [phone]"),
@@ -276,6 +288,10 @@ mod tests {
             ("4111 1111 1111 1111", "[card]"),
             ("4111.1111-1111.1111", "[card]"),
             ("4111-1111 1111-1111", "[card]"),
+            ("4001-9192 5753-7193", "[card]"),
+            ("1.800-555.1234", "[phone]"),
+            ("49.30-901.820", "[phone]"),
+            ("81.90-1234.5678", "[phone]"),
         ] {
             assert_eq!(mask(text), masked);
         }

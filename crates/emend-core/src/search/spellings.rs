@@ -10,6 +10,8 @@ use super::{
 
 /// From how many characters on a word may have one slip, and from how many two. Shorter words that differ are other words.
 const SLIPS: [usize; 2] = [5, 9];
+/// Longer words are not compared letter by letter.
+const LONGEST: usize = 32;
 
 /// Wordings that led to clicks.
 #[derive(Debug, Clone, Default)]
@@ -49,16 +51,20 @@ impl Successes {
 
     /// What this is another spelling of: of several, that with the fewest slips, then that of the most sessions, then the first in
     /// the order of texts. Both begin with the same letter, where people seldom slip (Yannakoudakis and Fawthrop, "The rules of
-    /// spelling errors", 1983), and have the same digits: numbers that differ are other numbers.
+    /// spelling errors", 1983). Words with digits have no slips: they are other numbers and other products.
     pub fn of(&self, failed: &str) -> Option<Respelled> {
         let words = Word::all(failed);
         let of_success = |success: &Success| {
             let (one, other) = middle(&words, &success.words);
-            let slips = slips(&joined(one), &joined(other))?;
+            // What most pairs fail at costs least.
+            if first_letter(one)? != first_letter(other)? {
+                return None;
+            }
             let rewrite = Rewrite {
                 failed: part(failed, one)?,
                 worked: part(&success.text, other)?,
             };
+            let slips = slips(one, other)?;
             let sessions = success.sessions;
             Some((slips, Respelled { rewrite, sessions }))
         };
@@ -72,16 +78,24 @@ impl Successes {
     }
 }
 
-/// Words as one: spaces make no other spelling.
-fn joined(words: &[Word]) -> String {
-    words.iter().map(|word| &*word.folded).collect()
+fn first_letter(words: &[Word]) -> Option<char> {
+    words.first()?.folded.chars().next()
 }
 
-/// How many characters are missing, too many, others or the wrong way round. `None`: these are different words.
-fn slips(one: &str, other: &str) -> Option<usize> {
-    if one.is_empty() || other.is_empty() {
-        return None;
+/// How many characters are missing, too many, others or the wrong way round: word for word, or, where one side writes apart what the
+/// other does not, none. `None`: these are other words.
+fn slips(one: &[Word], other: &[Word]) -> Option<usize> {
+    if one.len() == other.len() {
+        let pairs = one.iter().zip(other);
+        return pairs
+            .map(|(one, other)| slips_of_word(&one.folded, &other.folded))
+            .sum();
     }
+    let joined = |words: &[Word]| words.iter().map(|word| &*word.folded).collect::<String>();
+    (joined(one) == joined(other) && numbers(one) == numbers(other)).then_some(0)
+}
+
+fn slips_of_word(one: &str, other: &str) -> Option<usize> {
     if one == other {
         return Some(0);
     }
@@ -90,16 +104,27 @@ fn slips(one: &str, other: &str) -> Option<usize> {
         (one.min(other), one.max(other))
     };
     let most = SLIPS.iter().filter(|&&from| length >= from).count();
-    let digits = |text: &str| text.chars().filter(|c| c.is_numeric()).collect::<String>();
     let may_slip = longer - length <= most
+        && longer <= LONGEST
         && one.chars().next() == other.chars().next()
-        && digits(one) == digits(other)
-        && !one.chars().chain(other.chars()).any(is_kanji);
+        && !one
+            .chars()
+            .chain(other.chars())
+            .any(|c| c.is_numeric() || is_kanji(c));
     if !may_slip {
         return None;
     }
     let slips = strsim::osa_distance(one, other);
     (slips <= most).then_some(slips)
+}
+
+/// The numbers in words, in order; each ends with its word.
+fn numbers(words: &[Word]) -> Vec<&str> {
+    words
+        .iter()
+        .flat_map(|word| word.folded.split(|c: char| !c.is_numeric()))
+        .filter(|number| !number.is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -134,6 +159,7 @@ mod tests {
             ),
             ("accomodation", "accommodation", ("accomodation", "accommodation")),
             ("wifi router x200", "wi fi router x200", ("wifi", "wi fi")),
+            ("iphone14 case", "iphone 14 case", ("iphone14", "iphone 14")),
         ] {
             let expected = (parts.0.to_owned(), parts.1.to_owned());
             assert_eq!(pair(failed, worked), Some(expected), "{failed}");
@@ -147,6 +173,10 @@ mod tests {
             ("cards with haste", "cards with paste"),
             ("bounce a card", "return a card"),
             ("router x20017", "router x20018"),
+            ("a phone g991b", "a phone g991u"),
+            ("1/12 inch", "11/2 inch"),
+            ("men shirts", "man shorts"),
+            ("pink shirt", "pick short"),
             ("iphone 14", "iphone 15"),
             ("東京都渋谷区", "東京都新宿区"),
             ("lightning", "lightning bolt"),

@@ -7941,7 +7941,7 @@ pub struct CorrectionMined {
     /// What is proposed, for everybody; only what votes decide. Required.
     #[prost(message, optional, tag = "1")]
     pub correction: ::core::option::Option<super::super::common::v1::Correction>,
-    /// In how many sessions it was seen; 1 or more.
+    /// In how many sessions it was seen, or, with a respelling, in how many the query found nothing; 1 or more.
     #[prost(int32, tag = "2")]
     pub session_count: i32,
     /// Absent where users themselves searched for the one after the other.

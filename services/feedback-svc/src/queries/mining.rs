@@ -212,10 +212,10 @@ impl Miner {
                 })
                 .collect();
             let unanswered = counting.take_unanswered().into_iter();
-            let unanswered: Arc<[Unanswered]> =
+            let unanswered: Vec<Unanswered> =
                 unanswered.take_while(|query| is_enough(query.sessions)).collect();
             if !unanswered.is_empty() {
-                mined.extend(self.respelled(&namespace, unanswered.clone()).await?);
+                mined.extend(self.respelled(&namespace, &unanswered).await?);
             }
             if !mined.is_empty() {
                 synonyms += self.store.propose(&mined).await?;
@@ -243,30 +243,45 @@ impl Miner {
     async fn respelled(
         &self,
         namespace: &Namespace,
-        unanswered: Arc<[Unanswered]>,
+        unanswered: &[Unanswered],
     ) -> Result<Vec<NewMined>, Error> {
         let mut clicked = Clicked::default();
         self.store
             .clicked_queries(namespace, MAX_QUERIES, &mut |query| clicked.add(query))
             .await?;
-        // It may take a second where there are many of both.
+        // What is clicked at other times is spelled as it is meant. Of too many, others come first each time.
+        let mut unanswered = unanswered.to_vec();
+        unanswered.retain(|query| !clicked.0.contains_key(&normalize(&query.text)));
+        let mut drawn = [0; 4];
+        self.entropy.fill(&mut drawn);
+        let drawn = usize::try_from(u32::from_le_bytes(drawn)).unwrap_or_default();
+        let begin = drawn % unanswered.len().max(1);
+        unanswered.rotate_left(begin);
+        unanswered.truncate(MOST_UNANSWERED);
+        // It may take seconds where there are many of both; who waits for it no longer ends it.
+        let ended = CancellationToken::new();
+        let end = ended.clone().drop_guard();
         let respelled = spawn_blocking(move || {
             let successes = Successes::new(clicked.finish());
-            let respelled = unanswered.iter().take(MOST_UNANSWERED).filter_map(|query| {
-                let respelled = successes.of(&query.text)?;
-                let seen = Seen::Respelled {
-                    queries: query.queries,
-                    sessions: query.sessions,
-                    clicks: query.clicks,
-                    clicked: respelled.sessions,
-                };
-                Some((respelled.rewrite, seen))
-            });
+            let respelled = unanswered
+                .iter()
+                .take_while(|_| !ended.is_cancelled())
+                .filter_map(|query| {
+                    let respelled = successes.of(&query.text)?;
+                    let seen = Seen::Respelled {
+                        queries: query.queries,
+                        sessions: query.sessions,
+                        clicks: query.clicks,
+                        clicked: respelled.sessions,
+                    };
+                    Some((respelled.rewrite, seen))
+                });
             respelled.collect::<Vec<_>>()
         });
         let respelled = respelled
             .await
             .map_err(|error| Error::internal(format!("looking for other spellings: {error}")))?;
+        drop(end);
         let respelled = respelled.iter();
         Ok(respelled
             .filter_map(|(rewrite, seen)| self.new_mined(namespace, rewrite, *seen))

@@ -114,7 +114,8 @@ async fn every_page_can_be_used_by_everybody_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_can_be_used_by_everybody_on_postgresql() {
     if let Some(database) = Database::postgres().await {
-        every_page(database, &[("light", "ja")]).await;
+        // Not light: the walk by keyboard is the same on both databases, and takes longest.
+        every_page(database, &[("dark", "en")]).await;
     }
 }
 

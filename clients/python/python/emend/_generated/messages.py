@@ -1076,7 +1076,7 @@ class CorrectionMined(Message):
     """What is proposed, for everybody; only what votes decide. Required."""
 
     session_count: int = 0
-    """In how many sessions it was seen; 1 or more."""
+    """In how many sessions it was seen, or, with a respelling, in how many the query found nothing; 1 or more."""
 
     respelling: Respelling | None = None
     """Absent where users themselves searched for the one after the other."""

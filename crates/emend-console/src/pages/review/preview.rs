@@ -1,5 +1,8 @@
 //! What a candidate would change: which answers to the queries of the last week, and to queries whose right answers are typed.
 
+use std::collections::HashMap;
+
+use emend_core::normalize;
 use emend_proto::{
     feedback::v1::{Feedback, ListFeedbackRequest, ListQueriesRequest, Query, SearchRatingFilter},
     learning::v1::{NearStatus, PreviewCandidateRequest, PreviewedAnswer, PreviewedChanges},
@@ -19,6 +22,9 @@ const DAYS: i64 = 7;
 /// The queries, or ratings, of a page, and the pages that are read at most.
 const PAGE: i32 = 500;
 const PAGES: usize = 10;
+/// The longest query or choice, in characters, and the choices that are right for one query, as a preview takes them.
+const LONGEST: usize = 512;
+const MOST_RIGHT: usize = 10;
 
 /// A query and a choice that is right for it.
 pub(super) type Judged = (String, String);
@@ -27,23 +33,40 @@ pub(super) type Judged = (String, String);
 pub(super) fn judged(language: Language, text: &str) -> Result<Vec<Judged>, Status> {
     let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
     let lines = lines.filter(|(line, _)| !line.is_empty());
-    let judged: Vec<Judged> = lines
-        .map(|(line, number)| {
-            let parts = line.rsplit_once('\t').or_else(|| line.rsplit_once(','));
-            let parts = parts.map(|(query, choice)| (query.trim(), choice.trim()));
-            match parts.filter(|(query, choice)| !query.is_empty() && !choice.is_empty()) {
-                Some((query, choice)) => Ok((query.to_owned(), choice.to_owned())),
-                None => Err(Status::invalid_argument(match language {
-                    Language::English => {
-                        format!("Line {number} must be a query, a comma or tab, and the choice that is right for it.")
-                    }
-                    Language::Japanese => {
-                        format!("{number} 行目は「クエリ,正しい選択肢」の形式で入力してください。")
-                    }
-                })),
-            }
-        })
-        .collect::<Result<_, _>>()?;
+    let mut right = HashMap::<String, usize>::new();
+    let mut judged = Vec::new();
+    for (line, number) in lines {
+        let wrong = |english: String, japanese: String| {
+            Err(Status::invalid_argument(match language {
+                Language::English => format!("Line {number} {english}."),
+                Language::Japanese => format!("{number} 行目: {japanese}。"),
+            }))
+        };
+        let parts = line.rsplit_once('\t').or_else(|| line.rsplit_once(','));
+        let parts = parts.map(|(query, choice)| (query.trim(), choice.trim()));
+        let Some((query, choice)) = parts.filter(|(query, choice)| !query.is_empty() && !choice.is_empty())
+        else {
+            return wrong(
+                "must be a query, a comma or tab, and the choice that is right for it".to_owned(),
+                "「クエリ,正しい選択肢」の形式で入力してください".to_owned(),
+            );
+        };
+        if [query, choice].iter().any(|text| text.chars().count() > LONGEST) {
+            return wrong(
+                format!("has a query or a choice of more than {LONGEST} characters"),
+                format!("クエリと選択肢はそれぞれ {LONGEST} 文字までです"),
+            );
+        }
+        let choices = right.entry(normalize(query)).or_default();
+        *choices += 1;
+        if *choices > MOST_RIGHT {
+            return wrong(
+                format!("has one more right choice of a query than the {MOST_RIGHT} that it may have"),
+                format!("1つのクエリの正しい選択肢は {MOST_RIGHT} 件までです"),
+            );
+        }
+        judged.push((query.to_owned(), choice.to_owned()));
+    }
     let most = preview::MOST;
     if judged.len() > most {
         let count = judged.len();
@@ -148,6 +171,12 @@ fn summary(language: Language, found: &PreviewedChanges, is_judged: bool) -> Vec
         (Language::Japanese, 0, _) => format!("直近{DAYS}日間のクエリの記録がないため、比較できません。"),
         (Language::English, _, 0) => format!("None of the {tried} would be answered differently."),
         (Language::Japanese, _, 0) => format!("{tried}のうち、応答が変わるものはありません。"),
+        (Language::English, ..) if searches == 0 => {
+            format!("{changed} of the {tried} would be answered differently.")
+        }
+        (Language::Japanese, ..) if searches == 0 => {
+            format!("{tried}のうち、{changed} 件の応答が変わります。")
+        }
         (Language::English, ..) => {
             format!("{changed} of the {tried} would be answered differently (searched {searches} times).")
         }
@@ -276,9 +305,27 @@ mod tests {
                 "{text}"
             );
         }
-        let all = "a,b\n".repeat(preview::MOST);
+        let long = "x".repeat(LONGEST + 1);
+        for (text, says) in [
+            (
+                format!("a,{long}"),
+                "Line 1 has a query or a choice of more than 512 characters.",
+            ),
+            (
+                format!("{long},b"),
+                "Line 1 has a query or a choice of more than 512 characters.",
+            ),
+            (
+                "a, b\nA,b\n".repeat(6),
+                "Line 11 has one more right choice of a query than the 10 that it may have.",
+            ),
+        ] {
+            assert_eq!(judged(Language::English, &text).unwrap_err().message(), says);
+        }
+        let rows = |count: usize| (0..count).fold(String::new(), |rows, row| format!("{rows}a{row},b\n"));
+        let all = rows(preview::MOST);
         assert_eq!(read(&all).unwrap().len(), preview::MOST);
-        let refused = read(&format!("{all}a,b")).unwrap_err();
+        let refused = read(&rows(preview::MOST + 1)).unwrap_err();
         assert_eq!(
             refused.message(),
             "At most 1000 queries can be tried at once; these are 1001."

@@ -34,7 +34,7 @@ emend_store::checks! {
     QUERY_COUNT: "No fewer queries are counted than are still kept, on each day at least one, and no term was in more queries than there were.";
     QUERY_CLICK: "An interaction counts as a click exactly if its action is named after one.";
     DATED_AHEAD: "No rating, query or interaction is dated more than an hour after now, or it would count for a limit, or be kept, for longer than it should.";
-    MINED_REWORDING: "A rewording that was proposed has two wordings in normal form, and its event, until it is delivered, proposes them as a synonym.";
+    MINED_REWORDING: "A rewording, or another spelling, that was proposed has two wordings in normal form, and its event, until it is delivered, proposes them as a synonym.";
     REQUEST_ID_TAKEN_TWICE: "A request id of a caller was used once within the seven days for which it is kept.";
     ACCEPT_ORDER: "No feedback has an accept order above the last one assigned, which would be assigned again.";
 }

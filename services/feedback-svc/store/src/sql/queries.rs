@@ -68,9 +68,28 @@ impl SqlStore {
     }
 
     async fn propose_once(&self, mined: &[NewMined]) -> Result<u64> {
+        // Most were proposed before: writers need not wait for that.
+        let mut reader = self.pools.reader().await?;
+        let mut fresh = Vec::new();
+        for new in mined {
+            let statement = Statement::new(
+                "SELECT accept_order FROM mined_rewrites WHERE namespace = $1 AND failed = $2 AND worked = $3",
+            )
+            .bind(new.namespace.as_str())
+            .bind(new.failed.as_str())
+            .bind(new.worked.as_str());
+            let known: Option<(i64,)> = reader.optional(statement).await?;
+            if known.is_none() {
+                fresh.push(new);
+            }
+        }
+        drop(reader);
+        if fresh.is_empty() {
+            return Ok(0);
+        }
         let mut transaction = self.pools.begin_write().await?;
         let mut proposed = 0;
-        for new in mined {
+        for new in fresh {
             proposed += u64::from(insert_mined(&mut transaction, new).await?);
         }
         transaction.commit().await?;

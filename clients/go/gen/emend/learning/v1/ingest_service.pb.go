@@ -412,7 +412,7 @@ type CorrectionMined struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is proposed, for everybody; only what votes decide. Required.
 	Correction *v1.Correction `protobuf:"bytes,1,opt,name=correction,proto3" json:"correction,omitempty"`
-	// In how many sessions it was seen; 1 or more.
+	// In how many sessions it was seen, or, with a respelling, in how many the query found nothing; 1 or more.
 	SessionCount int32 `protobuf:"varint,2,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
 	// Absent where users themselves searched for the one after the other.
 	Respelling    *Respelling `protobuf:"bytes,3,opt,name=respelling,proto3" json:"respelling,omitempty"`
