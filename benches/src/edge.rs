@@ -6,7 +6,7 @@
 mod asking;
 mod serving;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
@@ -32,12 +32,18 @@ pub(crate) struct Edge {
     /// How long each figure is measured, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u32,
+    /// How often each is measured, in turn with the others
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// Run as one of this benchmark's processes
     #[arg(long, hide = true)]
     role: Option<Role>,
     /// Where the service is
     #[arg(long, hide = true, requires = "role")]
     service: Option<SocketAddr>,
+    /// Where the service stores its phrases
+    #[arg(long, hide = true, requires = "role")]
+    directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -57,12 +63,15 @@ fn phrase(number: usize) -> String {
 
 pub(crate) fn run(options: &Edge) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
-        match (options.role, options.service) {
-            (Some(Role::Service), _) => serving::service(options.phrases).await,
-            (Some(Role::Edge), Some(service)) => serving::edge(service).await,
-            (Some(Role::Edge), None) => anyhow::bail!("an edge needs --service"),
-            (Some(Role::Peer), _) => serving::peer(options.phrases).await,
-            (None, _) => compare(options).await,
+        match options.role {
+            Some(Role::Service) => {
+                let directory = options.directory.as_deref();
+                let directory = directory.context("a service needs --directory")?;
+                serving::service(options.phrases, directory).await
+            }
+            Some(Role::Edge) => serving::edge(options.service.context("an edge needs --service")?).await,
+            Some(Role::Peer) => serving::peer(options.phrases).await,
+            None => compare(options).await,
         }
     })
 }
@@ -76,44 +85,102 @@ async fn compare(options: &Edge) -> Result<()> {
     };
     let phrases = options.phrases.to_string();
     let mut peer = Process::start(Role::Peer, &["--phrases", &phrases])?;
-    let at = At::Address(peer.line().await?.parse()?);
-    let of_peer = load.ask(&at).await?;
-    drop(peer);
-    let mut service = Process::start(Role::Service, &["--phrases", &phrases])?;
+    let peer = At::Address(peer.line().await?.parse()?);
+    let directory = tempfile::tempdir()?;
+    let stored = directory.path().to_str().context("a directory of UTF-8")?;
+    let mut service = Process::start(Role::Service, &["--phrases", &phrases, "--directory", stored])?;
     let address = service.line().await?;
     let mut edge = Process::start(Role::Edge, &["--service", &address])?;
     let places = edge.line().await?;
     let (address, socket) = places.split_once(' ').context("an address and a socket")?;
-    let (at, at_socket) = (At::Address(address.parse()?), At::Socket(socket.into()));
-    let with_service = load.ask(&at).await?;
-    let by_socket = load.ask(&at_socket).await?;
-    drop(service);
-    let without_service = load.ask(&at).await?;
+    let (edge, socket) = (At::Address(address.parse()?), At::Socket(socket.into()));
     println!(
-        "{} phrases, {} look-ups a second on {} connections for {} s each; milliseconds from when a look-up was to be sent",
-        options.phrases, options.rate, options.connections, options.seconds
+        "{} phrases, {} look-ups a second on {} connections for {} s in each of {} rounds; milliseconds from when a look-up was to be \
+         sent, the peer's in the same rounds",
+        options.phrases, options.rate, options.connections, options.seconds, options.rounds
     );
-    for (name, found) in [
-        ("hash map behind axum", &of_peer),
-        ("edge", &with_service),
-        ("edge, Unix socket", &by_socket),
-        ("edge, service away", &without_service),
-    ] {
-        println!("{name:>20}: {found}");
+    // What the service stored is written to the disk now, not while look-ups are timed.
+    let written = Command::new("sync").status().await?;
+    anyhow::ensure!(written.success(), "sync: {written}");
+    let here = [
+        ("hash map behind axum", &peer),
+        ("edge", &edge),
+        ("edge, Unix socket", &socket),
+    ];
+    in_rounds(options.rounds, load, &here).await?;
+    service.end().await?;
+    directory.close()?;
+    let away = [
+        ("hash map behind axum", &peer),
+        ("edge, service away", &edge),
+        ("socket, service away", &socket),
+    ];
+    in_rounds(options.rounds, load, &away).await
+}
+
+/// Asks them in turn, so that what else the machine does meets all of them, and prints what was found; the first one is the peer.
+async fn in_rounds(rounds: usize, load: Load, subjects: &[(&str, &At)]) -> Result<()> {
+    let mut found: Vec<Vec<Found>> = subjects.iter().map(|_| Vec::new()).collect();
+    let before = Processors::now()?;
+    for _ in 0..rounds {
+        for (found, (_, at)) in found.iter_mut().zip(subjects) {
+            found.push(load.ask(at).await?);
+        }
     }
-    let ratio = |found: &Found| found.quantile(0.99) / of_peer.quantile(0.99);
+    let mut of_peer = None;
+    for ((name, _), rounds) in subjects.iter().zip(found) {
+        let each: Vec<String> = rounds
+            .iter()
+            .map(|round| format!("{:.3}", round.quantile(0.99)))
+            .collect();
+        let all = Found::of_all(rounds);
+        let p99 = all.quantile(0.99);
+        let of_peer = *of_peer.get_or_insert(p99);
+        println!(
+            "{name:>20}: {all}; p99 of each round {}; {:.2} of the peer's p99",
+            each.join(", "),
+            p99 / of_peer
+        );
+    }
     println!(
-        "ratios of p99: edge {:.2}, socket {:.2}, service away {:.2} (edge / hash map)",
-        ratio(&with_service),
-        ratio(&by_socket),
-        ratio(&without_service)
+        "{:>20}: {:.1} % of the processors' time went to other machines meanwhile",
+        "stolen",
+        100.0 * Processors::now()?.stolen_since(&before)
     );
     Ok(())
 }
 
+/// The time of the processors since the machine was started, in ticks.
+struct Processors {
+    all: u64,
+    /// What a machine that is virtual was to have and did not get.
+    stolen: u64,
+}
+
+impl Processors {
+    fn now() -> Result<Self> {
+        /// Its place among the figures of `cpu`, as `proc_stat(5)` has them.
+        const STOLEN: usize = 7;
+        let text = std::fs::read_to_string("/proc/stat")?;
+        let line = text.lines().next().context("a line of all processors")?;
+        let ticks = line.split_whitespace().skip(1).take(STOLEN + 1).map(str::parse);
+        let ticks = ticks.collect::<Result<Vec<u64>, _>>()?;
+        Ok(Self {
+            all: ticks.iter().sum(),
+            stolen: *ticks.get(STOLEN).context("the stolen ticks")?,
+        })
+    }
+
+    /// The share that was stolen since.
+    #[expect(clippy::cast_precision_loss, reason = "ticks of minutes")]
+    fn stolen_since(&self, before: &Self) -> f64 {
+        (self.stolen - before.stolen) as f64 / (self.all - before.all).max(1) as f64
+    }
+}
+
 /// A process of this benchmark; killed when it is dropped.
 struct Process {
-    _child: Child,
+    child: Child,
     output: BufReader<ChildStdout>,
 }
 
@@ -128,8 +195,13 @@ impl Process {
             .spawn()?;
         Ok(Self {
             output: BufReader::new(child.stdout.take().context("a pipe")?),
-            _child: child,
+            child,
         })
+    }
+
+    /// Ends it, and waits until what it held is given back: that takes a core some time.
+    async fn end(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
     }
 
     /// The line that it prints once it serves.

@@ -2,7 +2,7 @@
 
 use std::{fmt, net::SocketAddr, path::PathBuf, thread, time::Duration};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpStream, UnixStream},
@@ -33,34 +33,57 @@ pub(super) struct Load {
     pub(super) time: Duration,
 }
 
-/// How long look-ups took, sorted: from when they were due, or, where a connection had waited for that, from when it woke.
-pub(super) struct Found(Vec<Duration>);
+/// What was found; both sorted.
+#[derive(Default)]
+pub(super) struct Found {
+    /// How long look-ups took: from when they were due, or, where a connection had waited for that, from when it woke.
+    took: Vec<Duration>,
+    /// By how much later than due turns were given, which is this program's doing or the machine's.
+    late: Vec<Duration>,
+}
 
 impl Found {
-    /// A quantile in milliseconds.
-    pub(super) fn quantile(&self, share: f64) -> f64 {
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a place in a list"
-        )]
-        let place = (self.0.len() as f64 * share) as usize;
-        let at = self.0.get(place.min(self.0.len().saturating_sub(1)));
-        at.copied().unwrap_or_default().as_secs_f64() * 1e3
+    /// That of several together.
+    pub(super) fn of_all(parts: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.took.extend(part.took);
+            all.late.extend(part.late);
+        }
+        all.took.sort_unstable();
+        all.late.sort_unstable();
+        all
     }
+
+    /// A quantile of how long look-ups took, in milliseconds.
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        quantile(&self.took, share)
+    }
+}
+
+fn quantile(sorted: &[Duration], share: f64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in a list"
+    )]
+    let place = (sorted.len() as f64 * share) as usize;
+    let at = sorted.get(place.min(sorted.len().saturating_sub(1)));
+    at.copied().unwrap_or_default().as_secs_f64() * 1e3
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} answered, p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, most {:.3} ms",
-            self.0.len(),
+            "{} answered, p50 {:.3}, p99 {:.3}, p99.9 {:.3}, most {:.3}; asked late by p99 {:.3}",
+            self.took.len(),
             self.quantile(0.5),
             self.quantile(0.99),
             self.quantile(0.999),
-            self.quantile(1.0)
+            self.quantile(1.0),
+            quantile(&self.late, 0.99)
         )
     }
 }
@@ -85,34 +108,39 @@ impl Load {
                 }
             }
         }
-        thread::spawn(move || self.give_turns(start, &turns));
-        let mut found = Vec::new();
+        let giving = thread::spawn(move || self.give_turns(start, &turns));
+        let mut took = Vec::new();
         while let Some(asked) = asking.join_next().await {
-            for (due, took) in asked?? {
+            for (due, time) in asked?? {
                 if due >= start + WARM_UP {
-                    found.push(took);
+                    took.push(time);
                 }
             }
         }
-        found.sort_unstable();
-        Ok(Found(found))
+        let late = giving.join().map_err(|_| anyhow!("turns were not given"))?;
+        Ok(Found::of_all(vec![Found { took, late }]))
     }
 
     /// Gives the connections their turns one after the other, evenly over time. Timers of tokio are as fine as a millisecond: with
-    /// them all connections would ask at once.
-    fn give_turns(self, start: Instant, turns: &[UnboundedSender<Instant>]) {
+    /// them all connections would ask at once. Says by how much turns came late.
+    fn give_turns(self, start: Instant, turns: &[UnboundedSender<Instant>]) -> Vec<Duration> {
         let pause = Duration::from_secs(1) / self.rate;
         let mut due = start;
+        let mut late = Vec::new();
         for turn in turns.iter().cycle() {
             if due >= start + WARM_UP + self.time {
-                return;
+                break;
             }
             thread::sleep(due.saturating_duration_since(Instant::now()));
             if turn.send(due).is_err() {
-                return;
+                break;
+            }
+            if due >= start + WARM_UP {
+                late.push(due.elapsed());
             }
             due += pause;
         }
+        late
     }
 
     /// Asks at each turn, and says when it was due and how long the answer took.

@@ -1,6 +1,6 @@
 //! The processes of this benchmark that serve: each prints where, once it does.
 
-use std::{collections::HashMap, net::SocketAddr, ops::Range, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, ops::Range, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use axum::{
@@ -35,10 +35,9 @@ fn verb(number: usize) -> String {
     format!("create_{}", number % 5_000)
 }
 
-/// learning-svc with these phrases.
-pub(super) async fn service(phrases: usize) -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let config = learning_svc::Config::new(DatabaseUrl::sqlite(directory.path().join("learning.db")));
+/// learning-svc with these phrases, stored in a directory.
+pub(super) async fn service(phrases: usize, directory: &Path) -> Result<()> {
+    let config = learning_svc::Config::new(DatabaseUrl::sqlite(directory.join("learning.db")));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let environment = Environment::system(&Lifecycle::new());
     let service = learning_svc::start(config, listener, environment).await?;
