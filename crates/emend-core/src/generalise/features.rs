@@ -32,6 +32,11 @@ impl Block {
             Self::Neighbours => 0.7,
         }
     }
+
+    /// Whether the nearest phrases are found by it.
+    pub(super) fn finds_neighbours(self) -> bool {
+        matches!(self, Self::Words | Self::Characters)
+    }
 }
 
 /// A feature by its hash, and how often the phrase has it.
@@ -56,13 +61,11 @@ impl Features {
             .map(|word| xxh3_64_with_seed(word.as_bytes(), 0))
             .collect();
         let beside = words.windows(2).map(|two| pair(two[0], two[1], 2)).collect();
-        let near = words.iter().enumerate().flat_map(|(place, &word)| {
-            let rest = &words[place + 1..];
-            rest.iter()
-                .take(PAIR_WINDOW)
-                .map(move |&other| pair(word, other, 3))
-        });
-        let near = near.collect();
+        let mut near = Vec::with_capacity(PAIR_WINDOW * words.len());
+        for (place, &word) in words.iter().enumerate() {
+            let rest = words[place + 1..].iter().take(PAIR_WINDOW);
+            near.extend(rest.map(|&other| pair(word, other, 3)));
+        }
         Self {
             blocks: [
                 counted(words.clone()),
@@ -87,12 +90,12 @@ fn pair(one: u64, other: u64, salt: u64) -> u64 {
 
 fn counted(mut hashes: Vec<u64>) -> Vec<Feature> {
     hashes.sort_unstable();
-    let same = hashes.chunk_by(PartialEq::eq);
-    same.map(|same| Feature {
+    let mut counted = Vec::with_capacity(hashes.len());
+    counted.extend(hashes.chunk_by(PartialEq::eq).map(|same| Feature {
         hash: same[0],
         count: u8::try_from(same.len()).unwrap_or(u8::MAX),
-    })
-    .collect()
+    }));
+    counted
 }
 
 /// What letters of a kind make: words between spaces, or writing without spaces.
@@ -124,57 +127,70 @@ fn script(c: char) -> Option<Script> {
     }
 }
 
-/// Characters one after the other, all with spaces between words or all without, and the script of each.
-type Run = Vec<(char, Script)>;
+/// A stretch of a phrase: characters one after the other, all with spaces between words or all without.
+#[derive(Debug, Clone, Copy)]
+struct Run<'p> {
+    text: &'p str,
+    is_spaced: bool,
+}
 
-fn runs(phrase: &str) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut open = false;
-    for c in phrase.chars().take(MAX_CHARS) {
-        let Some(script) = script(c) else {
-            open = false;
-            continue;
-        };
-        match runs.last_mut() {
-            Some(run) if open && (run[0].1 == Script::Spaced) == (script == Script::Spaced) => {
-                run.push((c, script));
-            }
-            _ => runs.push(vec![(c, script)]),
+fn runs(phrase: &str) -> Vec<Run<'_>> {
+    let end = phrase
+        .char_indices()
+        .nth(MAX_CHARS)
+        .map_or(phrase.len(), |(at, _)| at);
+    let phrase = &phrase[..end];
+    let mut runs = Vec::new();
+    // Where the open run begins, and its kind.
+    let mut open: Option<(usize, bool)> = None;
+    let mut close = |open: Option<(usize, bool)>, end: usize| {
+        if let Some((begin, is_spaced)) = open {
+            let text = &phrase[begin..end];
+            runs.push(Run { text, is_spaced });
         }
-        open = true;
+    };
+    for (at, c) in phrase.char_indices() {
+        let is_spaced = script(c).map(|script| script == Script::Spaced);
+        if open.map(|(_, is_spaced)| is_spaced) != is_spaced {
+            close(open, at);
+            open = is_spaced.map(|is_spaced| (at, is_spaced));
+        }
     }
+    close(open, phrase.len());
     runs
 }
 
-fn words(runs: &[Run]) -> impl Iterator<Item = String> {
-    runs.iter()
-        .flat_map(|run| run.chunk_by(|one, other| one.1 == other.1))
-        .map(|word| word.iter().map(|&(c, _)| c).collect())
+/// The words of runs: those with spaces between them, and stretches of one script.
+fn words<'p>(runs: &[Run<'p>]) -> impl Iterator<Item = &'p str> {
+    runs.iter().flat_map(|run| {
+        let mut rest = run.text;
+        std::iter::from_fn(move || {
+            let kind = rest.chars().next().map(script)?;
+            let end = rest.find(|c| script(c) != kind).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            rest = after;
+            Some(word)
+        })
+    })
 }
 
 /// Two to four characters of each word, its borders among them; where there are no spaces, one to three.
-fn parts(runs: &[Run]) -> Vec<u64> {
-    let mut hashes = Vec::new();
+fn parts(runs: &[Run<'_>]) -> Vec<u64> {
+    let characters: usize = runs.iter().map(|run| run.text.len() + 2).sum();
+    let mut hashes = Vec::with_capacity(3 * characters);
     let (mut text, mut ends) = (String::new(), Vec::new());
     for run in runs {
-        let spaced = run[0].1 == Script::Spaced;
-        let border = spaced.then_some(' ');
+        let (border, lengths) = if run.is_spaced { (" ", 2..=4) } else { ("", 1..=3) };
         text.clear();
+        text.extend([border, run.text, border]);
         ends.clear();
-        ends.push(0);
-        for c in border
-            .into_iter()
-            .chain(run.iter().map(|&(c, _)| c))
-            .chain(border)
-        {
-            text.push(c);
-            ends.push(text.len());
-        }
-        let lengths = if spaced { 2..=4 } else { 1..=3 };
+        ends.extend(text.char_indices().map(|(at, _)| at));
+        ends.push(text.len());
         for length in lengths {
-            for part in ends.windows(length + 1) {
-                hashes.push(xxh3_64_with_seed(&text.as_bytes()[part[0]..part[length]], 1));
-            }
+            hashes.extend(ends.windows(length + 1).map(|part| {
+                let part = &text.as_bytes()[part[0]..part[length]];
+                xxh3_64_with_seed(part, 1)
+            }));
         }
     }
     hashes
@@ -184,7 +200,7 @@ fn parts(runs: &[Run]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn split(phrase: &str) -> Vec<String> {
+    fn split(phrase: &str) -> Vec<&str> {
         words(&runs(phrase)).collect()
     }
 

@@ -33,12 +33,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 use self::{
     features::Features,
     model::{Looked, MAX_CHARACTERS, MAX_PHRASES, Model},
-    neighbours::{Learned, Neighbours},
+    neighbours::{ByHash, Learned, Neighbours},
 };
 use crate::ids::length_prefixed;
 
 /// Changes whenever the same phrases would be answered differently.
-const VERSION: &[u8] = b"1";
+const VERSION: &[u8] = b"2";
 /// Phrases that are named as reasons, at most.
 const REASONS: usize = 3;
 
@@ -155,7 +155,7 @@ pub struct Index {
 
 #[derive(Debug, Clone, Default)]
 struct Pending {
-    neighbours: Neighbours,
+    neighbours: Neighbours<ByHash>,
     known: HashSet<Learned>,
 }
 
@@ -358,11 +358,7 @@ impl Index {
 
     /// The nearest phrases that were learned for a choice.
     fn reasons(&self, model: &Model, looked: &Looked, pending: &[f32], choice: &str) -> Vec<Neighbour> {
-        let fitted = model
-            .neighbours()
-            .nearest(looked.similarities(), REASONS, |_, learned| {
-                *learned.choice == *choice && self.is_in_force(learned)
-            });
+        let fitted = model.reasons(looked, choice, REASONS, |learned| self.is_in_force(learned));
         let newer = self.pending.neighbours.nearest(pending, REASONS, |_, learned| {
             *learned.choice == *choice && self.is_learned(learned)
         });

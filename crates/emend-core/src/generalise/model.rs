@@ -8,8 +8,8 @@ use super::{
     calibration::{Calibration, MIN_ANSWERS, Signs},
     classifier::{Classifier, Weights},
     features::Features,
-    neighbours::{Learned, Neighbours},
-    vocabulary::{MAX_ROWS, Vector, Vocabulary},
+    neighbours::{ByNumber, Learned, Neighbours},
+    vocabulary::{MAX_ROWS, Read, Vector, Vocabulary, Weighed},
 };
 use crate::normalize::normalize;
 
@@ -41,7 +41,9 @@ pub(super) struct Model {
     choices: Vec<Arc<str>>,
     /// The index in `choices` of each phrase of `neighbours`.
     meanings: Vec<usize>,
-    neighbours: Neighbours,
+    /// The phrases of each choice, by their places in `neighbours`.
+    phrases: Vec<Vec<u32>>,
+    neighbours: Neighbours<ByNumber>,
     classifier: Option<(Classifier, Calibration)>,
     by_neighbour: Option<Calibration>,
 }
@@ -57,19 +59,13 @@ struct Answers {
 
 /// What a model makes of a phrase.
 pub(super) struct Looked {
-    weighed: Vec<(u64, f32)>,
-    vector: Vector,
+    read: Read,
     similarities: Vec<f32>,
 }
 
 impl Looked {
-    pub(super) fn weighed(&self) -> &[(u64, f32)] {
-        &self.weighed
-    }
-
-    /// How similar each fitted phrase is.
-    pub(super) fn similarities(&self) -> &[f32] {
-        &self.similarities
+    pub(super) fn weighed(&self) -> &[Weighed] {
+        &self.read.weighed
     }
 }
 
@@ -88,23 +84,26 @@ impl Model {
             .iter()
             .filter_map(|learned| choices.binary_search(&learned.choice).ok())
             .collect();
-        let vectors: Vec<Vector> = learned
-            .iter()
-            .zip(&features)
-            .map(|(learned, features)| {
-                let dense = method.vector_of_learned(&learned.phrase);
-                vector(&vocabulary, features, dense)
-            })
-            .collect();
-        let mut neighbours = Neighbours::default();
-        for (learned, features) in learned.into_iter().zip(&features) {
-            neighbours.add(learned, &vocabulary.weighed(features));
+        let mut phrases = vec![Vec::new(); choices.len()];
+        for (place, &choice) in (0..).zip(&meanings) {
+            phrases[choice].push(place);
         }
-        neighbours.shrink();
+        let mut vectors = Vec::with_capacity(learned.len());
+        let dense: Vec<Option<Vec<f32>>> = learned
+            .iter()
+            .map(|learned| method.vector_of_learned(&learned.phrase))
+            .collect();
+        let weighed = features.iter().zip(dense).map(|(features, dense)| {
+            let Read { vector, weighed } = read(&vocabulary, features, dense);
+            vectors.push(vector);
+            weighed
+        });
+        let neighbours = Neighbours::new(learned, vocabulary.len(), weighed);
         let mut model = Self {
             vocabulary,
             choices,
             meanings,
+            phrases,
             neighbours,
             classifier: None,
             by_neighbour: None,
@@ -142,7 +141,8 @@ impl Model {
         let names = self.choices.iter().enumerate().map(|(choice, name)| {
             let name = normalize(name);
             let dense = method.vector_of_learned(&name);
-            (vector(&self.vocabulary, &Features::of(&name), dense), choice)
+            let read = read(&self.vocabulary, &Features::of(&name), dense);
+            (read.vector, choice)
         });
         let examples: Vec<(Vector, usize)> = vectors
             .into_iter()
@@ -159,11 +159,8 @@ impl Model {
 
     /// How many phrases stand for choices that have at least so many.
     fn phrases_of_choices_with(&self, least: usize) -> usize {
-        let mut counts = vec![0_usize; self.choices.len()];
-        for &choice in &self.meanings {
-            counts[choice] += 1;
-        }
-        counts.iter().filter(|&&count| count >= least).sum()
+        let counts = self.phrases.iter().map(Vec::len);
+        counts.filter(|&count| count >= least).sum()
     }
 
     /// A classifier of the examples that count.
@@ -178,7 +175,7 @@ impl Model {
             .iter()
             .flat_map(|(vector, _)| vector)
             .map(|&(row, _)| row as usize + 1);
-        let rows = rows.max().unwrap_or(0).max(self.vocabulary.len());
+        let rows = rows.max().unwrap_or(0).max(self.vocabulary.rows() as usize);
         Classifier::new(&Weights::fit(&counted, rows, self.choices.len()))
     }
 
@@ -201,9 +198,7 @@ impl Model {
             else {
                 continue;
             };
-            let similarities = self
-                .neighbours
-                .similarities(&self.vocabulary.weighed(&features[at]));
+            let similarities = self.similarities(&features[at]);
             let signs = self.signs(probability, choice, &similarities, |other| !left_out(other));
             if strange(at) {
                 answers.to_strangers.push(signs);
@@ -213,8 +208,13 @@ impl Model {
         }
     }
 
+    fn similarities(&self, features: &Features) -> Vec<f32> {
+        self.neighbours
+            .similarities(&self.vocabulary.read(features).weighed)
+    }
+
     fn nearest(&self, features: &Features, counts: impl Fn(usize) -> bool) -> Option<(usize, f32)> {
-        let similarities = self.neighbours.similarities(&self.vocabulary.weighed(features));
+        let similarities = self.similarities(features);
         let nearest = self
             .neighbours
             .nearest(&similarities, 1, |other, _| counts(other));
@@ -223,16 +223,10 @@ impl Model {
 
     /// What there is of a phrase; nothing if it has no word and no vector.
     pub(super) fn look(&self, method: &Method, phrase: &str) -> Option<Looked> {
-        let features = Features::of(phrase);
-        let weighed = self.vocabulary.weighed(&features);
-        if weighed.is_empty() && matches!(method, Method::Lexical) {
-            return None;
-        }
-        let vector = vector(&self.vocabulary, &features, method.vector(phrase));
-        (!weighed.is_empty() || !vector.is_empty()).then(|| Looked {
-            vector,
-            similarities: self.neighbours.similarities(&weighed),
-            weighed,
+        let read = read(&self.vocabulary, &Features::of(phrase), method.vector(phrase));
+        (!read.weighed.is_empty() || !read.vector.is_empty()).then(|| Looked {
+            similarities: self.neighbours.similarities(&read.weighed),
+            read,
         })
     }
 
@@ -252,7 +246,7 @@ impl Model {
             let choice = self.learned()[at].choice.clone();
             return Some((choice, self.confidence_of_neighbour(similarity)?));
         };
-        let probabilities = classifier.probabilities(&looked.vector);
+        let probabilities = classifier.probabilities(&looked.read.vector);
         let (choice, probability) = likeliest(&probabilities, |choice| may_answer(&self.choices[choice]))?;
         let learned = self.learned();
         let signs = self.signs(probability, choice, &looked.similarities, |at| {
@@ -269,13 +263,13 @@ impl Model {
         similarities: &[f32],
         counts: impl Fn(usize) -> bool,
     ) -> Signs {
-        let nearest = |own: bool| {
-            let nearest = self.neighbours.nearest(similarities, 1, |at, _| {
-                (self.meanings[at] == choice) == own && counts(at)
-            });
-            nearest.first().map_or(0.0, |&(_, similarity)| similarity)
-        };
-        let (own, others) = (nearest(true), nearest(false));
+        let similarity =
+            |nearest: Vec<(usize, f32)>| nearest.first().map_or(0.0, |&(_, similarity)| similarity);
+        let own = self.nearest_of(choice, similarities, 1, |at, _| counts(at));
+        let others = self
+            .neighbours
+            .nearest(similarities, 1, |at, _| self.meanings[at] != choice && counts(at));
+        let (own, others) = (similarity(own), similarity(others));
         [log_odds(probability), own, own - others]
     }
 
@@ -284,9 +278,30 @@ impl Model {
         Some(self.by_neighbour?.confidence([similarity, 0.0, 0.0]))
     }
 
-    /// The fitted phrases and what finds them.
-    pub(super) fn neighbours(&self) -> &Neighbours {
-        &self.neighbours
+    /// The nearest phrases of a choice that `counts` accepts, of one that is not fitted none.
+    pub(super) fn reasons(
+        &self,
+        looked: &Looked,
+        choice: &str,
+        count: usize,
+        counts: impl Fn(&Learned) -> bool,
+    ) -> Vec<(usize, f32)> {
+        let choice = self.choices.binary_search_by(|known| (**known).cmp(choice));
+        choice.map_or_else(
+            |_| Vec::new(),
+            |choice| self.nearest_of(choice, &looked.similarities, count, |_, learned| counts(learned)),
+        )
+    }
+
+    fn nearest_of(
+        &self,
+        choice: usize,
+        similarities: &[f32],
+        count: usize,
+        counts: impl Fn(usize, &Learned) -> bool,
+    ) -> Vec<(usize, f32)> {
+        let places = &self.phrases[choice];
+        self.neighbours.nearest_among(places, similarities, count, counts)
     }
 
     /// The fitted phrases, sorted.
@@ -295,8 +310,8 @@ impl Model {
     }
 
     /// What a phrase is found by.
-    pub(super) fn weighed(&self, features: &Features) -> Vec<(u64, f32)> {
-        self.vocabulary.weighed(features)
+    pub(super) fn weighed(&self, features: &Features) -> Vec<Weighed> {
+        self.vocabulary.read(features).weighed
     }
 
     /// About how many bytes are held.
@@ -305,7 +320,8 @@ impl Model {
             .classifier
             .as_ref()
             .map_or(0, |(classifier, _)| classifier.bytes());
-        classifier + self.neighbours.bytes() + self.vocabulary.bytes()
+        let places = self.meanings.len() * (size_of::<usize>() + size_of::<u32>());
+        classifier + places + self.neighbours.bytes() + self.vocabulary.bytes()
     }
 }
 
@@ -318,16 +334,16 @@ fn most_rows(choices: usize) -> usize {
     }
 }
 
-/// A phrase as the classifier sees it: its features and, after those, its vector.
-fn vector(vocabulary: &Vocabulary, features: &Features, dense: Option<Vec<f32>>) -> Vector {
-    let mut vector = vocabulary.vector(features);
+/// A phrase by its features and, after those, its vector.
+fn read(vocabulary: &Vocabulary, features: &Features, dense: Option<Vec<f32>>) -> Read {
+    let mut read = vocabulary.read(features);
     if let Some(dense) = dense {
         let squares: f32 = dense.iter().map(|value| value * value).sum();
         let factor = VECTORS_WEIGHT / squares.sqrt().max(f32::MIN_POSITIVE);
         let rows = (vocabulary.rows()..).zip(dense);
-        vector.extend(rows.map(|(row, value)| (row, value * factor)));
+        read.vector.extend(rows.map(|(row, value)| (row, value * factor)));
     }
-    vector
+    read
 }
 
 /// The first of the likeliest choices.

@@ -3,6 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::HashMap,
+    f32::consts::FRAC_1_SQRT_2,
     hash::{BuildHasherDefault, Hasher},
 };
 
@@ -40,103 +41,145 @@ pub(super) type ByFeature<V> = HashMap<u64, V, BuildHasherDefault<Hashed>>;
 /// A phrase as a vector: rows of the vocabulary, within a block in the order of their features, with their values.
 pub(super) type Vector = Vec<(u32, f32)>;
 
-/// How many phrases have a feature, and the place of the first.
+/// How many phrases have a feature, the place of the first, and whether neighbours are found by it.
 struct Counted {
     phrases: usize,
     place: usize,
+    finds_neighbours: bool,
 }
 
 /// What is known of features.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Vocabulary {
-    rows: ByFeature<u32>,
-    /// Inverse document frequency of each row.
-    rarity: Vec<f32>,
-    /// That of a feature no phrase has.
+    /// Of every feature that has a row or finds neighbours.
+    known: ByFeature<Known>,
+    /// How many of them have a row; they are the first ones.
+    rows: u32,
+    /// What a feature is worth that has no row.
     unseen: f32,
 }
 
+/// A feature that phrases have.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    number: u32,
+    /// Inverse document frequency.
+    rarity: f32,
+}
+
+/// A feature of a phrase beside others of the phrase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Weighed {
+    pub(super) hash: u64,
+    /// Its number among the vocabulary's features, if it is one.
+    pub(super) number: Option<u32>,
+    pub(super) value: f32,
+}
+
+/// What a vocabulary makes of a phrase.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Read {
+    /// The features that have a row, weighed: by how rare they are, to length 1 in each block, then by the block.
+    pub(super) vector: Vector,
+    /// The words and their parts, known or not, weighed and together of length 1: what neighbours are found by.
+    pub(super) weighed: Vec<Weighed>,
+}
+
 impl Vocabulary {
-    /// That of some phrases, whatever their order: of so many features at most, those of the most phrases.
+    /// That of some phrases, whatever their order. Of so many features at most, those of the most phrases, have a row.
     pub(super) fn of<'f>(phrases: impl ExactSizeIterator<Item = &'f Features>, most_rows: usize) -> Self {
         let all = number(phrases.len());
         let mut counts: ByFeature<Counted> = ByFeature::default();
         for (place, features) in phrases.enumerate() {
-            for feature in Block::ALL.iter().flat_map(|&block| features.block(block)) {
-                let counted = counts
-                    .entry(feature.hash)
-                    .or_insert(Counted { phrases: 0, place });
-                counted.phrases += 1;
+            for block in Block::ALL {
+                for feature in features.block(block) {
+                    let counted = counts.entry(feature.hash).or_insert(Counted {
+                        phrases: 0,
+                        place,
+                        finds_neighbours: false,
+                    });
+                    counted.phrases += 1;
+                    counted.finds_neighbours |= block.finds_neighbours();
+                }
             }
         }
         let mut counts: Vec<(u64, Counted)> = counts.into_iter().collect();
         counts.sort_unstable_by_key(|(hash, counted)| (Reverse(counted.phrases), *hash));
-        counts.truncate(most_rows);
+        let rows = counts.len().min(most_rows);
+        let mut place = 0..;
+        counts.retain(|(_, counted)| {
+            place.next().is_some_and(|place| place < rows) || counted.finds_neighbours
+        });
         // Most features are one phrase's alone. Phrase by phrase, their weights stand beside each other in memory, which is what
         // fitting them takes longest to go through.
-        counts.sort_by_key(|(_, counted)| (counted.phrases == 1).then_some(counted.place));
+        counts[..rows].sort_by_key(|(_, counted)| (counted.phrases == 1).then_some(counted.place));
         let rarity = |count: f32| ln((1.0 + all) / (1.0 + count)) + 1.0;
+        let unseen = rarity(0.0);
+        let known = counts.into_iter().zip(0..).map(|((hash, counted), number)| {
+            let has_row = (number as usize) < rows;
+            let rarity = if has_row {
+                rarity(self::number(counted.phrases))
+            } else {
+                unseen
+            };
+            (hash, Known { number, rarity })
+        });
         Self {
-            rarity: counts
-                .iter()
-                .map(|(_, counted)| rarity(number(counted.phrases)))
-                .collect(),
-            rows: counts
-                .into_iter()
-                .zip(0..)
-                .map(|((hash, _), row)| (hash, row))
-                .collect(),
-            unseen: rarity(0.0),
+            known: known.collect(),
+            rows: u32::try_from(rows).unwrap_or(u32::MAX),
+            unseen,
         }
     }
 
-    /// How many rows there are.
+    /// How many features have a number.
     pub(super) fn len(&self) -> usize {
-        self.rarity.len()
+        self.known.len()
     }
 
-    /// The first row that is not the vocabulary's.
+    /// How many of them have a row, and so the first row that is not the vocabulary's.
     pub(super) fn rows(&self) -> u32 {
-        u32::try_from(self.rarity.len()).unwrap_or(u32::MAX)
+        self.rows
     }
 
     /// About how many bytes are held.
     pub(super) fn bytes(&self) -> usize {
-        self.rows.capacity() * (size_of::<(u64, u32)>() + 1) + self.rarity.capacity() * size_of::<f32>()
+        self.known.capacity() * (size_of::<(u64, Known)>() + 1)
     }
 
-    /// The known features of a phrase, weighed: by how rare they are, to length 1 in each block, then by the block.
-    pub(super) fn vector(&self, features: &Features) -> Vector {
-        let mut vector = Vector::new();
+    /// Reads a phrase's features.
+    pub(super) fn read(&self, features: &Features) -> Read {
+        let count = |of: &dyn Fn(Block) -> bool| {
+            let blocks = Block::ALL.iter().filter(|&&block| of(block));
+            blocks.map(|&block| features.block(block).len()).sum()
+        };
+        let mut read = Read {
+            vector: Vec::with_capacity(count(&|_| true)),
+            weighed: Vec::with_capacity(count(&Block::finds_neighbours)),
+        };
         for block in Block::ALL {
-            let begin = vector.len();
-            let known = features.block(block).iter().filter_map(|feature| {
-                let row = *self.rows.get(&feature.hash)?;
-                Some((row, repeated(*feature) * self.rarity[row as usize]))
-            });
-            vector.extend(known);
-            let values = vector[begin..].iter_mut().map(|(_, value)| value);
-            to_length(values, block.weight());
+            let (begin, begin_weighed) = (read.vector.len(), read.weighed.len());
+            for &feature in features.block(block) {
+                let known = self.known.get(&feature.hash);
+                let repeated = repeated(feature);
+                if let Some(known) = known.filter(|known| known.number < self.rows) {
+                    read.vector.push((known.number, repeated * known.rarity));
+                }
+                if block.finds_neighbours() {
+                    read.weighed.push(Weighed {
+                        hash: feature.hash,
+                        number: known.map(|known| known.number),
+                        value: repeated * known.map_or(self.unseen, |known| known.rarity),
+                    });
+                }
+            }
+            to_length(&mut read.vector[begin..], |(_, value)| value, block.weight());
+            to_length(
+                &mut read.weighed[begin_weighed..],
+                |weighed| &mut weighed.value,
+                FRAC_1_SQRT_2,
+            );
         }
-        vector
-    }
-
-    /// The words of a phrase and their parts, known or not, weighed and together of length 1: what neighbours are found by.
-    pub(super) fn weighed(&self, features: &Features) -> Vec<(u64, f32)> {
-        let mut weighed = Vec::new();
-        for block in [Block::Words, Block::Characters] {
-            let begin = weighed.len();
-            weighed.extend(features.block(block).iter().map(|feature| {
-                let rarity = self
-                    .rows
-                    .get(&feature.hash)
-                    .map_or(self.unseen, |&row| self.rarity[row as usize]);
-                (feature.hash, repeated(*feature) * rarity)
-            }));
-            let values = weighed[begin..].iter_mut().map(|(_, value)| value);
-            to_length(values, std::f32::consts::FRAC_1_SQRT_2);
-        }
-        weighed
+        read
     }
 }
 
@@ -149,13 +192,19 @@ fn repeated(feature: Feature) -> f32 {
     }
 }
 
-fn to_length<'v>(values: impl Iterator<Item = &'v mut f32>, length: f32) {
-    let values: Vec<&mut f32> = values.collect();
-    let squares: f32 = values.iter().map(|value| **value * **value).sum();
+/// Brings the values of these to this length together.
+fn to_length<T>(all: &mut [T], value: impl Fn(&mut T) -> &mut f32, length: f32) {
+    let squares: f32 = all
+        .iter_mut()
+        .map(|one| {
+            let value = *value(one);
+            value * value
+        })
+        .sum();
     if squares > 0.0 {
         let factor = length / squares.sqrt();
-        for value in values {
-            *value *= factor;
+        for one in all {
+            *value(one) *= factor;
         }
     }
 }
