@@ -9,6 +9,7 @@ const ONLY_WITH_TLS: [&str; 4] = [
     "emend_client_certificate_not_after_timestamp_seconds",
 ];
 
+mod addresses;
 mod alerts;
 mod assistants;
 mod backup;

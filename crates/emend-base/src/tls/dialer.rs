@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     time::timeout,
 };
 use tower::Service;
@@ -33,7 +33,8 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// Connects to the first of some addresses that answers, beginning with the one that answered last. Clones share which that is.
+/// Connects to the first of some addresses that answers, beginning with the one that answered last. One that takes a connection and
+/// says nothing over it has not answered, as what stands before a server that is away. Clones share which that is.
 #[derive(Debug, Clone)]
 pub(super) struct Dialer {
     /// At least one, all plain or all over TLS.
@@ -149,12 +150,72 @@ impl Dialer {
             match opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(stream) => {
                     self.begin.store(index, Ordering::Relaxed);
-                    return Ok(stream);
+                    return Ok(Box::pin(Opened {
+                        stream,
+                        unanswered: Some((index, self.begin)),
+                    }));
                 }
                 Err(error) => failures.push(format!("{}: {error}", address.uri)),
             }
         }
         Err(io::Error::other(failures.join("; ")))
+    }
+}
+
+/// A connection to one of several addresses.
+struct Opened {
+    stream: Pin<Box<dyn Duplex>>,
+    /// Until the server says something: its place, and with which one connecting begins.
+    unanswered: Option<(usize, Arc<AtomicUsize>)>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Some((index, begin)) = self.unanswered.take() {
+            // Unless another connection has found one that answers meanwhile.
+            let _ = begin.compare_exchange(index, index + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+impl AsyncRead for Opened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = self.stream.as_mut().poll_read(cx, buffer);
+        if matches!(read, Poll::Ready(Ok(()))) && buffer.filled().len() > before {
+            self.unanswered = None;
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Opened {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.stream.as_mut().poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.as_mut().poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream.as_mut().poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 }
 
@@ -188,7 +249,10 @@ pub async fn connect_http1(uri: &Uri, tls: ClientTls) -> io::Result<HttpConnecti
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
     use tokio_rustls::rustls::ServerConfig;
 
     use super::*;
@@ -203,7 +267,10 @@ mod tests {
         let there = listener.local_addr().unwrap();
         let dialer = Dialer::new(&format!("http://{away}, http://{there}")).unwrap();
         for _ in 0..2 {
-            dialer.clone().open().await.unwrap();
+            let mut opened = dialer.clone().open().await.unwrap();
+            listener.accept().await.unwrap().0.write_all(&[0]).await.unwrap();
+            assert_eq!(opened.read_u8().await.unwrap(), 0);
+            drop(opened);
             assert_eq!(dialer.begin.load(Ordering::Relaxed), 1);
         }
         drop(listener);
@@ -212,6 +279,24 @@ mod tests {
             refused.contains(&format!("http://{away}/: ")) && refused.contains(&format!("http://{there}/: ")),
             "{refused}"
         );
+    }
+
+    #[tokio::test]
+    async fn an_address_that_ends_connections_without_an_answer_is_left_for_the_next() {
+        let listen = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (silent, there) = (listen().await, listen().await);
+        let [first, second] = [&silent, &there].map(|listener| listener.local_addr().unwrap());
+        let dialer = Dialer::new(&format!("http://{first}, http://{second}")).unwrap();
+        let mut opened = dialer.clone().open().await.unwrap();
+        drop(silent.accept().await.unwrap());
+        assert!(opened.read_u8().await.is_err());
+        drop(opened);
+        let mut opened = dialer.clone().open().await.unwrap();
+        there.accept().await.unwrap().0.write_all(&[0]).await.unwrap();
+        assert_eq!(opened.read_u8().await.unwrap(), 0);
+        // It had answered: where it is away, connecting begins with it all the same.
+        drop(opened);
+        assert_eq!(dialer.begin.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test]
