@@ -232,7 +232,12 @@ async fn render(
     let mut failure = failure;
     let detail = match &wanted {
         Some(id) => match detail::read(visitor, id, typed, tried).await {
-            Ok(detail) => Some(detail),
+            Ok(mut detail) => {
+                if let Some(status) = detail.refusal.take() {
+                    failure.get_or_insert_with(|| visitor.failure(&status));
+                }
+                Some(detail)
+            }
             Err(status) if status.code() == Code::NotFound || status.code() == Code::InvalidArgument => {
                 failure.get_or_insert_with(|| visitor.failure(&status));
                 None

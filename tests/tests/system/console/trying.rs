@@ -72,6 +72,10 @@ both_databases! {
         assert_eq!(refused.status, 400);
         let refused = refused.body;
         assert!(refused.contains("Line 2 must be a query") && refused.contains("no choice</textarea>"), "{refused}");
+        // What only learning-svc refuses leaves the item where it was, beside what is wrong.
+        let refused = visitor.send(&page, &attempt, &[("judged", "\u{200d}, verb_0")]).await.body;
+        let says_why = refused.contains("role=\"alert\"");
+        assert!(says_why && refused.contains("aria-label=\"Item\"") && refused.contains("verb_0</textarea>"), "{refused}");
         assert_eq!(system.learning().verb_for("phrase 0").await, "", "nothing was decided");
         console.stop().await;
     }

@@ -71,6 +71,8 @@ pub(super) struct Detail {
     pub may: May,
     /// What would be answered differently, if that was asked for.
     pub preview: Option<Preview>,
+    /// Why what was tried was not.
+    pub refusal: Option<Status>,
     pub typed_judged: String,
 }
 
@@ -204,9 +206,25 @@ pub(super) async fn read(
         && visitor.may("feedback.v1.QueryService/ListQueries");
     detail.typed_judged.clone_from(&typed.judged);
     if let Some(judged) = tried.filter(|_| detail.may.preview) {
-        detail.preview = Some(preview(visitor, id, judged).await?);
+        match preview(visitor, id, judged).await {
+            Ok(preview) => detail.preview = Some(preview),
+            Err(status) if is_of_what_was_tried(&status) => detail.refusal = Some(status),
+            Err(status) => return Err(status),
+        }
     }
     Ok(detail)
+}
+
+/// Whether a refusal says something of what was tried, so that the item itself can still be shown.
+fn is_of_what_was_tried(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::InvalidArgument
+            | Code::NotFound
+            | Code::FailedPrecondition
+            | Code::ResourceExhausted
+            | Code::DeadlineExceeded
+    )
 }
 
 /// What nodes answer for the same key now.
@@ -343,6 +361,7 @@ fn shown(
             preview: false,
         },
         preview: None,
+        refusal: None,
         typed_judged: String::new(),
         decidable,
         qualifier: key.qualifier,

@@ -178,7 +178,12 @@ fn summary(language: Language, found: &PreviewedChanges, is_judged: bool) -> Vec
             format!("{tried}のうち、{changed} 件の応答が変わります。")
         }
         (Language::English, ..) => {
-            format!("{changed} of the {tried} would be answered differently (searched {searches} times).")
+            let times = if searches == 1 {
+                "once".to_owned()
+            } else {
+                format!("{searches} times")
+            };
+            format!("{changed} of the {tried} would be answered differently (searched {times}).")
         }
         (Language::Japanese, ..) => {
             format!("{tried}のうち、{changed} 件の応答が変わります(検索 {searches} 回)。")
@@ -269,7 +274,7 @@ mod tests {
             let found = PreviewedChanges {
                 query_count,
                 changed_query_count,
-                changed_search_count: 9,
+                changed_search_count: if changed_query_count == 1 { 1 } else { 9 },
                 rated_for_count,
                 ..PreviewedChanges::default()
             };
@@ -285,6 +290,7 @@ mod tests {
             some.contains("2 of the 4") && some.contains("searched 9 times") && some.contains("1 speak for"),
             "{some}"
         );
+        assert!(said(4, 1, 0).contains("(searched once)"));
     }
 
     #[test]
