@@ -125,22 +125,24 @@ pub(crate) fn generate(workspace: &Workspace, buf: &Path) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The digest of all files of the protos and of the generated code, by name and length, and of the template.
+/// What belongs to the protos, and to the code that was generated from them: not what an editor left beside them.
+const OF_DIGEST: [(&str, &str); 2] = [("proto", "proto"), (GENERATED, "go")];
+
+/// The digest of the protos and of the generated code, by name and length, and of the template.
 fn digest(workspace: &Workspace) -> Result<String> {
     let mut all = Vec::new();
-    for directory in ["proto", GENERATED] {
+    for (directory, ending) in OF_DIGEST {
         for (name, content) in files(&workspace.path(directory))? {
+            if name.extension().is_none_or(|its| its != ending) {
+                continue;
+            }
             let (name, length) = (name.display(), content.len());
             all.extend(format!("{directory}/{name} {length}\n").into_bytes());
             all.extend(content);
         }
     }
     all.extend(fs::read(workspace.path(TEMPLATE))?);
-    Ok(format!(
-        "{}
-",
-        sha256(&all)
-    ))
+    Ok(format!("{}\n", sha256(&all)))
 }
 
 fn generate_into(workspace: &Workspace, buf: &Path, go: &Path, out: &Path) -> Result<()> {
