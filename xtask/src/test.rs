@@ -53,11 +53,13 @@ const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
 /// slow or overloaded services, and say more of the machine the more else it does.
 const SKIPPED_BY_ALL: [&str; 3] = ["overload::", "slow::", "spread::"];
 /// The tests of the third tier: of which programs, and by the beginning of their names. All that can be long are among them.
-const NIGHTLY: [(&[&str], &str); 6] = [
+const NIGHTLY: [(&[&str], &str); 8] = [
     (&["--test", FAULTS], ""),
     (&["--test", "simulation"], ""),
     (&["--test", "short"], ""),
     (&["--test", "system"], "ledger::tampering::"),
+    (&["--test", "system"], "console::pages::"),
+    (&["--test", "system"], "console::reviewing::"),
     (&["--lib"], "tests::cached_ballots::"),
     (&["--lib"], "tests::evidence_trust::"),
 ];

@@ -7,7 +7,10 @@ use emend_proto::{
     common::v1::Cause,
     learning::v1::{CandidateStatus, ListCandidatesRequest},
 };
-use emend_tests::harness::{Database, NAMESPACE, System, console::Console, eventually, start::Settings};
+use emend_tests::{
+    faults::runs::short_or_long,
+    harness::{Database, NAMESPACE, System, console::Console, eventually, start::Settings},
+};
 
 use super::{everything_waits, outages::until, waiting};
 
@@ -91,7 +94,7 @@ async fn two_reviewers_decide_a_hundred_none_twice_and_undo_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_reviewers_decide_some_none_twice_and_undo_on_postgresql() {
     if let Some(database) = Database::postgres().await {
-        Box::pin(two_reviewers(database, 20)).await;
+        Box::pin(two_reviewers(database, short_or_long(10, 100))).await;
     }
 }
 
