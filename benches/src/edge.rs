@@ -33,7 +33,7 @@ pub(crate) struct Edge {
     #[arg(long, default_value_t = 10)]
     seconds: u32,
     /// How often each is measured, in turn with the others
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     rounds: usize,
     /// Run as one of this benchmark's processes
     #[arg(long, hide = true)]
@@ -174,7 +174,12 @@ impl Processors {
     /// The share that was stolen since.
     #[expect(clippy::cast_precision_loss, reason = "ticks of minutes")]
     fn stolen_since(&self, before: &Self) -> f64 {
-        (self.stolen - before.stolen) as f64 / (self.all - before.all).max(1) as f64
+        // One of the figures, the time that waited for a disk, may fall.
+        let (stolen, all) = (
+            self.stolen.saturating_sub(before.stolen),
+            self.all.saturating_sub(before.all),
+        );
+        stolen as f64 / all.max(1) as f64
     }
 }
 

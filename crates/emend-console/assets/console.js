@@ -96,6 +96,8 @@
       if (buttons.length === 1) document.activeElement.form.requestSubmit(buttons[0]);
       return;
     }
+    // Who typed in a form is still in it where the tab key led on: what comes next is meant for a field.
+    if (document.activeElement?.closest("form[hx-morph-skip]")) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(document.activeElement) || document.querySelector("dialog[open]")) return;
     if (event.key === "?") { event.preventDefault(); help(); return; }
     const element = keyed(event.key);

@@ -33,8 +33,9 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 
-/// Connects to the first of some addresses that answers, beginning with the one that answered last. One that takes a connection and
-/// says nothing over it has not answered, as what stands before a server that is away. Clones share which that is.
+/// Connects to the first of some addresses that takes connections, beginning with the one that answered last. From one whose connection
+/// ended without an answer, as what stands before a server that is away ends them, the next attempt goes on to the next. Clones share
+/// which that is.
 #[derive(Debug, Clone)]
 pub(super) struct Dialer {
     /// At least one, all plain or all over TLS.
@@ -172,7 +173,7 @@ struct Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         if let Some((index, begin)) = self.unanswered.take() {
-            // Unless another connection has found one that answers meanwhile.
+            // Unless connecting begins with another one by now. Who gave up before the server could answer goes on as well: any will do.
             let _ = begin.compare_exchange(index, index + 1, Ordering::Relaxed, Ordering::Relaxed);
         }
     }

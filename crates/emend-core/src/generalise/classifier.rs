@@ -159,9 +159,12 @@ impl Classifier {
         }
     }
 
-    /// The probability of each choice.
+    /// The probability of each choice. Rows that were not fitted, as those of vectors where nothing that was learned has one, say nothing:
+    /// they are the last ones of a vector.
     pub(super) fn probabilities(&self, vector: &Vector) -> Vec<f32> {
         let mut scores = vec![0.0; self.choices];
+        let fitted = vector.partition_point(|&(row, _)| self.is_fitted(row));
+        let vector = &vector[..fitted];
         let row = |&(row, value): &(u32, f32)| {
             let weights = &self.weights[row as usize * self.choices..][..self.choices];
             (value * self.scales[row as usize], weights)
@@ -186,6 +189,10 @@ impl Classifier {
         }
         softmax(&mut scores);
         scores
+    }
+
+    fn is_fitted(&self, row: u32) -> bool {
+        (row as usize) < self.scales.len()
     }
 
     /// Bytes held.

@@ -243,6 +243,7 @@ impl Index {
         let mut learned: Vec<Learned> = self.learned.iter().map(learned).collect();
         let limit = limit(&learned, MAX_PHRASES, MAX_CHARACTERS);
         learned.retain(|learned| place(&learned.phrase) <= limit);
+        learned.shrink_to_fit();
         Fitted {
             model: Arc::new(Model::fit(&self.method, learned)),
             digest: self.digest,

@@ -227,6 +227,39 @@ fn other_vectors_make_another_revision() {
     assert_ne!(answer.revision, fitted().revision());
 }
 
+/// Vectors of nothing that is learned.
+#[derive(Debug)]
+struct OfNothingLearned;
+
+impl Vectors for OfNothingLearned {
+    fn hash(&self) -> &'static str {
+        "of nothing learned"
+    }
+
+    fn vector(&self, phrase: &str) -> Option<Vec<f32>> {
+        Made.vector(phrase)
+    }
+
+    fn of_learned(&self, _: &str) -> Option<Vec<f32>> {
+        None
+    }
+}
+
+#[test]
+fn where_nothing_learned_has_a_vector_that_of_a_phrase_says_nothing() {
+    let mut index = Index::new(Method::Vectors(Arc::new(OfNothingLearned)));
+    for (phrase, choice) in phrases() {
+        index.learn(&phrase, choice);
+    }
+    index.adopt(index.refit());
+    let (answer, by_words) = (
+        near(&index, "i lost the card"),
+        near(&fitted(), "i lost the card"),
+    );
+    let answered = |near: Option<Near>| near.map(|near| (near.choice, near.confidence, near.because));
+    assert_eq!(answered(answer), answered(by_words));
+}
+
 /// One index for all cases: fitting is what takes time.
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut index = fitted();

@@ -83,7 +83,7 @@ async fn out_of_reach(browser: &Browser, within: &str) -> Vec<String> {
     heading.click().await.expect("it can be pressed");
     let has_focus = browser.evaluate("return document.hasFocus()").await;
     assert_eq!(has_focus, serde_json::json!(true), "the page has the focus");
-    let begin = "const usable = 'a[href], button, input:not([type=hidden]), select, textarea, summary';
+    let begin = "const usable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex=\"0\"]';
         const within = document.querySelector('WITHIN');
         window.usable = [...within.querySelectorAll(usable)].filter(element =>
             element.checkVisibility() && !element.matches(':disabled') && (element.type !== 'radio' || element.checked

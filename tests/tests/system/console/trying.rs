@@ -1,5 +1,6 @@
 //! What people try before they decide: a phrase as a node answers it, and what an item of the queue would change.
 
+use emend_browser::{Browser, keys};
 use emend_proto::{
     common::v1::ResourceKey,
     feedback::v1::{ListQueriesRequest, Query, RecordQueryRequest},
@@ -15,7 +16,7 @@ use emend_tests::{
     },
 };
 
-use super::{everything_waits, waiting};
+use super::{everything_waits, outages::until, waiting};
 use crate::near::{ASKED, LOST, teach};
 
 /// Records queries and waits until they are stored.
@@ -107,4 +108,49 @@ both_databases! {
         assert!(!synonyms.contains("not in this list"), "{synonyms}");
         console.stop().await;
     }
+}
+
+/// A tab between two columns, as tables have it, leads to the button: the letters after it are no keys of the page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_typed_beyond_a_field_decides_nothing() {
+    let Some(browser) = Browser::start().await else {
+        return;
+    };
+    let system = System::sqlite().await;
+    everything_waits(&system).await;
+    waiting(&system, 1).await;
+    let console = Console::beside(&system).await;
+    let id = &system.learning().candidates_for("phrase 0").await[0].candidate_id;
+    browser
+        .open(&console.url(&format!("review?item={id}&preview=1")))
+        .await;
+    browser
+        .evaluate("document.querySelector('#judged').closest('details').open = true")
+        .await;
+    let field = browser.find("#judged").await;
+    field.click().await.expect("it can be pressed");
+    browser.press(&format!("phrase 0{}aa", keys::TAB)).await;
+    until(
+        &browser,
+        "the page is as it was",
+        "document.querySelector('#judged').value === 'phrase 0' && document.querySelector('[data-key=a]')",
+    )
+    .await;
+    assert_eq!(system.learning().verb_for("phrase 0").await, "");
+    // Outside of it they are.
+    browser
+        .find("main h1")
+        .await
+        .click()
+        .await
+        .expect("it can be pressed");
+    browser.press("a").await;
+    eventually("it is approved", async || {
+        let verb = system.learning().verb_for("phrase 0").await;
+        holds(!verb.is_empty(), || "nothing".to_owned())
+    })
+    .await;
+    browser.close().await;
+    console.stop().await;
+    system.stop().await;
 }
