@@ -11,7 +11,7 @@ use emend_base::{
     Entropy, SharedClock, SystemClock,
     bearer::{Token, TokenFile},
     telemetry::Telemetry,
-    tls::{ClientTls, Remote},
+    tls::{ClientTls, KEEP_ALIVE, Remote},
 };
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
@@ -83,6 +83,8 @@ impl Context {
     pub fn for_many(&self, feedback: Remote, learning: Remote) -> Self {
         let mut context = self.clone();
         context.global.token_file = None;
+        let [feedback, learning] =
+            [feedback, learning].map(|remote| remote.keep_alive(KEEP_ALIVE.0, KEEP_ALIVE.1));
         context.kept = Some(Arc::new(Kept::new(feedback, learning)));
         context
     }

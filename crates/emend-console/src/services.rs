@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emend_base::tls::Remote;
+use emend_base::tls::{KEEP_ALIVE, Remote};
 use emend_proto::{
     access::v1::access_service_client::AccessServiceClient,
     feedback::v1::{
@@ -40,6 +40,7 @@ impl Services {
         let connect = |remote: Remote| {
             remote
                 .map(|endpoint| endpoint.connect_timeout(CONNECT_TIMEOUT).tcp_nodelay(true))
+                .keep_alive(KEEP_ALIVE.0, KEEP_ALIVE.1)
                 .connect_lazy()
         };
         Self {

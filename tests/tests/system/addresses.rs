@@ -1,14 +1,18 @@
-//! Several addresses where one is taken: feedback-svc's relay and an edge by its file go on at whichever still leads to learning-svc.
+//! Several addresses where one is taken: feedback-svc's relay, an edge by its file and a console go on at whichever still leads to
+//! learning-svc.
 
 use std::net::SocketAddr;
 
 use emend_tests::harness::{
-    Feedback, Gateway, NAMESPACE, System, edge,
+    Feedback, Gateway, NAMESPACE, System,
+    console::Visitor,
+    edge, eventually,
     http::ask_with,
     process::{Process, free_port},
     says,
     says::phrase_key,
     verb,
+    wait::holds,
 };
 
 /// Two roads to one learning-svc, of which one at most is open at a time.
@@ -33,6 +37,14 @@ impl Roads {
     fn open_only(&self, which: usize) {
         self.ways[1 - which].close();
         self.ways[which].lead_to(self.target);
+    }
+
+    /// Opens one; the other takes connections, keeps them, and says nothing.
+    fn hold_other_than(&self, which: usize) {
+        self.ways[1 - which].hold();
+        for way in &self.ways {
+            way.lead_to(self.target);
+        }
     }
 }
 
@@ -96,6 +108,35 @@ async fn an_edge_follows_whichever_of_its_addresses_answers() {
         let answer = ask_with(listen.parse().unwrap(), "GET", &path, &[("Host", &listen)], "").await;
         assert!(answer.body.contains(&choice), "{answer:?}\n{}", process.output());
     }
+    process.terminate().await;
+    assert!(process.ended().await.success(), "{}", process.output());
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_console_leaves_an_address_that_says_nothing() {
+    let system = System::sqlite().await;
+    let value = says::verb_value("create_csa");
+    system.learning().put(phrase_key("set up a csa"), value).await;
+    let roads = Roads::to(&system).await;
+    roads.hold_other_than(OPEN[0]);
+    let arguments = [
+        "console".to_owned(),
+        "--console-addr=127.0.0.1:0".to_owned(),
+        format!("--feedback-addr={}", system.feedback[0].address()),
+        format!("--learning-addr={}", roads.addresses().join(",")),
+    ];
+    let mut process = Process::start("emend", &arguments).await;
+    let console: SocketAddr = process
+        .says("that it is ready", |line| {
+            line.strip_prefix("emend: ready console=http://")?.parse().ok()
+        })
+        .await;
+    eventually("the page shows what was learned", async || {
+        let page = Visitor::at(console).open("learned?phrase=set+up+a+csa").await;
+        holds(page.body.contains("create_csa"), || page.body)
+    })
+    .await;
     process.terminate().await;
     assert!(process.ended().await.success(), "{}", process.output());
     system.stop().await;

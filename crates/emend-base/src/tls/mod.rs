@@ -20,7 +20,7 @@ pub use client::ClientTls;
 pub use dialer::{HttpConnection, connect_http1};
 pub use files::TlsError;
 pub(crate) use plain::is_of_other_protocol;
-pub use remote::{Remote, why};
+pub use remote::{KEEP_ALIVE, Remote, why};
 pub use trust_error::TrustError;
 #[cfg(feature = "program")]
 pub use validity::Validity;

@@ -6,6 +6,7 @@ use std::{
     path::Path,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use http::Uri;
@@ -21,6 +22,10 @@ use super::{ClientTls, TlsError, dialer::Dialer};
 
 /// Said of a server that does not know what it is asked.
 const UNKNOWN_CALL: &str = "what answers at this address does not know this call: it is another service, or an older version of this one";
+
+/// Interval and timeout of keep-alive pings where many calls of people share a connection: what a proxy allows, and an upload over a slow line
+/// outlasts.
+pub const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 
 /// A server's address as a URI: `http://…`, or `https://…` for TLS; or several such, separated by commas, of replicas of which any
 /// will do.
@@ -152,6 +157,21 @@ impl Remote {
     pub fn map(mut self, change: impl FnOnce(Endpoint) -> Endpoint) -> Self {
         self.endpoint = change(self.endpoint);
         self
+    }
+
+    /// With keep-alive pings while calls are under way, and always if the endpoint says so: where a connection that was silent for
+    /// `interval` stays silent for `timeout` after one, it ends, and so do its calls. A proxy in between must allow pings this frequent.
+    /// Within this process there are none.
+    #[must_use]
+    pub fn keep_alive(self, interval: Duration, timeout: Duration) -> Self {
+        if matches!(self.transport, Transport::InProcess(_)) {
+            return self;
+        }
+        self.map(|endpoint| {
+            endpoint
+                .http2_keep_alive_interval(interval)
+                .keep_alive_timeout(timeout)
+        })
     }
 
     /// Opens a connection.

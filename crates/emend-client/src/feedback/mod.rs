@@ -26,11 +26,7 @@ use emend_proto::{
     },
 };
 use tokio::time::{Instant, sleep_until};
-use tonic::{
-    Code, Status,
-    metadata::MetadataMap,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status, metadata::MetadataMap, transport::Channel};
 
 use self::retry::{next_attempt, retry};
 pub use self::{
@@ -134,10 +130,11 @@ impl FeedbackClient {
     /// A client of the feedback-svc at `address`. It connects on the first call and reconnects when the connection is
     /// lost.
     pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
-        let remote = address.into().remote()?.map(|endpoint| {
-            let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
-            with_keep_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1)
-        });
+        let remote = address
+            .into()
+            .remote()?
+            .map(|endpoint| endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true))
+            .keep_alive(KEEP_ALIVE.0, KEEP_ALIVE.1);
         Ok(Self {
             channel: remote.connect_lazy(),
             remote,
@@ -163,9 +160,7 @@ impl FeedbackClient {
     /// and its calls are retried. Default: 3 s, 2 s.
     #[must_use]
     pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
-        self.remote = self
-            .remote
-            .map(|endpoint| with_keep_alive(endpoint, interval, timeout));
+        self.remote = self.remote.keep_alive(interval, timeout);
         self.channel = self.remote.connect_lazy();
         self
     }
@@ -379,12 +374,6 @@ impl FeedbackClient {
     fn new_backoff(&self) -> Backoff {
         Backoff::new(self.backoff, self.entropy.clone())
     }
-}
-
-fn with_keep_alive(endpoint: Endpoint, interval: Duration, timeout: Duration) -> Endpoint {
-    endpoint
-        .http2_keep_alive_interval(interval)
-        .keep_alive_timeout(timeout)
 }
 
 /// The result of each item. Fails unless there is one for each that was sent.

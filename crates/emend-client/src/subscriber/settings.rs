@@ -380,14 +380,14 @@ impl SubscriberBuilder {
         }
         let bookmarks = self.bookmark_interval * 3;
         Ok(Settings {
-            remote: remote.map(|endpoint| {
-                endpoint
-                    .connect_timeout(self.connect_timeout)
-                    .tcp_nodelay(true)
-                    .http2_keep_alive_interval(self.keep_alive.0)
-                    .keep_alive_timeout(self.keep_alive.1)
-                    .keep_alive_while_idle(true)
-            }),
+            remote: remote
+                .map(|endpoint| {
+                    endpoint
+                        .connect_timeout(self.connect_timeout)
+                        .tcp_nodelay(true)
+                        .keep_alive_while_idle(true)
+                })
+                .keep_alive(self.keep_alive.0, self.keep_alive.1),
             node: self.node.clone(),
             namespaces,
             kinds: self.kinds.clone(),

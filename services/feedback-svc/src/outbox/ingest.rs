@@ -85,13 +85,11 @@ impl IngestClient {
         let remote = remote.map(|endpoint| {
             endpoint
                 .connect_timeout(CONNECT_TIMEOUT)
-                .http2_keep_alive_interval(keep_alive.interval)
-                .keep_alive_timeout(keep_alive.timeout)
                 .keep_alive_while_idle(true)
                 .tcp_nodelay(true)
         });
         Self {
-            remote,
+            remote: remote.keep_alive(keep_alive.interval, keep_alive.timeout),
             token,
             lifecycle,
             answer_timeout,
