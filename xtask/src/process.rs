@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsStr,
+    io::{self, BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -80,6 +81,33 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .with_context(|| format!("cannot run {}", line(command)))?;
+    if !status.success() {
+        bail!("{} failed: {status}", line(command));
+    }
+    Ok(())
+}
+
+/// The same, and `hear` gets each line of its standard output.
+pub(crate) fn run_heard(command: &mut Command, mut hear: impl FnMut(&str)) -> Result<()> {
+    eprintln!("$ {}", line(command));
+    let cannot_run = format!("cannot run {}", line(command));
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| cannot_run.clone())?;
+    let mut lines = BufReader::new(child.stdout.take().context("it is piped")?);
+    let mut listen = || -> io::Result<()> {
+        let mut bytes = Vec::new();
+        while lines.read_until(b'\n', &mut bytes)? > 0 {
+            io::stdout().write_all(&bytes)?;
+            hear(String::from_utf8_lossy(&bytes).trim_end());
+            bytes.clear();
+        }
+        Ok(())
+    };
+    let heard = listen();
+    // Whoever can't be heard any more does not go on unheard.
+    drop(lines);
+    let status = child.wait().context(cannot_run)?;
+    heard?;
     if !status.success() {
         bail!("{} failed: {status}", line(command));
     }

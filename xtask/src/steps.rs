@@ -44,7 +44,7 @@ impl Steps {
         let (value, result) = match step() {
             Ok((value, outcome)) => (Some(value), Ok(outcome)),
             Err(error) => {
-                eprintln!("error: {error:#}");
+                eprintln!("error: {}", first_line(&error));
                 (None, Err(error))
             }
         };
@@ -79,6 +79,12 @@ impl Steps {
             }
         }
         if self.rows.iter().any(|row| row.result.is_err()) {
+            for Row { name, result, .. } in &self.rows {
+                // Whole at the end, where it is looked for.
+                if let Err(error) = result {
+                    eprintln!("\n{name}: {error:#}");
+                }
+            }
             ExitCode::FAILURE
         } else {
             ExitCode::SUCCESS

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use serde::Deserialize;
 
 use crate::{
@@ -196,7 +196,7 @@ fn run_tests(
     skipped_file: &PathBuf,
     tier: &Tier,
 ) -> Result<Outcome> {
-    let mut failed = false;
+    let mut failures = Failures::default();
     for run in runs(workspace, tier)? {
         let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
         command.args(&run.arguments);
@@ -220,11 +220,83 @@ fn run_tests(
         if let Some(server) = server {
             command.env(postgres::URL_VARIABLE, server.url());
         }
-        // What failed is above; the other runs still say what they find.
-        failed |= process::run(&mut command).is_err();
+        let ended = if matches!(tier, Tier::Selected(_)) {
+            process::run(&mut command)
+        } else {
+            process::run_heard(&mut command, |line| failures.hear(line))
+        };
+        // The other runs still say what they find.
+        if let Err(error) = ended {
+            failures.add(&error);
+        }
     }
-    ensure!(!failed, "tests failed");
-    Ok(Outcome::Done)
+    if failures.said.is_empty() {
+        Ok(Outcome::Done)
+    } else {
+        bail!("tests failed\n{}", failures.text())
+    }
+}
+
+/// What failed tests said, read from what test programs print.
+#[derive(Default)]
+struct Failures {
+    /// Of each failed test its name and some of its lines; at last of each run how it ended.
+    said: Vec<(String, Vec<String>)>,
+    /// Whether what is printed now are failures, and not what passed tests say.
+    is_listening: bool,
+}
+
+impl Failures {
+    /// Lines before a panic, and from it on, that are kept.
+    const LINES: [usize; 2] = [5, 15];
+
+    fn hear(&mut self, line: &str) {
+        let name = line
+            .strip_prefix("---- ")
+            .and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if line == "failures:" {
+            // The second time their names are listed.
+            self.is_listening = !self.is_listening;
+        } else if line == "successes:"
+            || line.starts_with("test result: ")
+            || line.starts_with("running ") && line.ends_with(" tests")
+        {
+            self.is_listening = false;
+        } else if let (true, Some(name)) = (self.is_listening, name) {
+            self.said.push((name.to_owned(), Vec::new()));
+        } else if let (true, Some((_, lines))) = (self.is_listening, self.said.last_mut()) {
+            Self::keep(lines, line);
+        }
+    }
+
+    fn keep(lines: &mut Vec<String>, line: &str) {
+        let [before, after] = Self::LINES;
+        let panics = |line: &str| line.contains("panicked at ");
+        let panic = lines.iter().position(|line| panics(line));
+        if line.is_empty() {
+            return;
+        }
+        match panic {
+            Some(panic) if lines.len() >= panic + after => {}
+            None if lines.len() == before && !panics(line) => {
+                lines.remove(0);
+                lines.push(line.to_owned());
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+
+    fn add(&mut self, error: &anyhow::Error) {
+        self.said.push((format!("{error:#}"), Vec::new()));
+    }
+
+    fn text(&self) -> String {
+        let lines = self.said.iter().flat_map(|(name, lines)| {
+            let lines = lines.iter().map(|line| format!("    {line}"));
+            std::iter::once(name.clone()).chain(lines)
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// One call of `cargo test`.
@@ -345,7 +417,7 @@ fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool
 
 #[cfg(test)]
 mod tests {
-    use super::{LONG_VARIABLE, NIGHTLY, Outcome, read_skipped, verdict};
+    use super::{Failures, LONG_VARIABLE, NIGHTLY, Outcome, read_skipped, verdict};
     use crate::{process::Workspace, walls::read_sources};
 
     const NO_GRPCURL: &str = "skipped: EMEND_TEST_GRPCURL is not set";
@@ -375,6 +447,32 @@ mod tests {
             assert!(long.len() < count, "nothing in {place} can be long");
         }
         assert_eq!(long, [""; 0], "these are not among the nightly tests");
+    }
+
+    #[test]
+    fn what_failed_tests_said_is_kept_from_shortly_before_the_panic() {
+        let mut failures = Failures::default();
+        let long = |word: &str| {
+            let lines: Vec<String> = (0..60).map(|number| format!("{word} {number}")).collect();
+            lines.join("\n")
+        };
+        let printed = format!(
+            "running 3 tests\ntest a::b ... FAILED\ntest c ... ok\n\nsuccesses:\n\n---- c stdout ----\nfine\n\nsuccesses:\n    c\n\n\
+             failures:\n\n---- a::b stdout ----\n{}\n\nthread 'a::b' panicked at a.rs:1:2:\n{}\n\n---- d stdout ----\nError: none\n\n\n\
+             failures:\n    a::b\n    d\n\n\ntest result: FAILED. 1 passed; 2 failed\n\nrunning 2 tests\ntest e ... ok\n",
+            long("before"),
+            long("after")
+        );
+        printed.lines().for_each(|line| failures.hear(line));
+        failures.add(&anyhow::anyhow!("cargo test failed"));
+        let before: Vec<String> = (55..60).map(|number| format!("    before {number}\n")).collect();
+        let after: Vec<String> = (0..14).map(|number| format!("    after {number}\n")).collect();
+        let expected = format!(
+            "a::b\n{}    thread 'a::b' panicked at a.rs:1:2:\n{}d\n    Error: none\ncargo test failed",
+            before.concat(),
+            after.concat()
+        );
+        assert_eq!(failures.text(), expected);
     }
 
     #[test]
