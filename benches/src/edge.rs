@@ -5,6 +5,7 @@
 
 mod asking;
 mod serving;
+mod stolen;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -96,7 +97,8 @@ async fn compare(options: &Edge) -> Result<()> {
     let (edge, socket) = (At::Address(address.parse()?), At::Socket(socket.into()));
     println!(
         "{} phrases, {} look-ups a second on {} connections for {} s in each of {} rounds; milliseconds from when a look-up was to be \
-         sent, the peer's in the same rounds",
+         sent, the peer's in the same rounds; undisturbed are those during which, and in the second before which, no processor time was \
+         counted as stolen by other machines",
         options.phrases, options.rate, options.connections, options.seconds, options.rounds
     );
     // What the service stored is written to the disk now, not while look-ups are timed.
@@ -121,7 +123,6 @@ async fn compare(options: &Edge) -> Result<()> {
 /// Asks them in turn, so that what else the machine does meets all of them, and prints what was found; the first one is the peer.
 async fn in_rounds(rounds: usize, load: Load, subjects: &[(&str, &At)]) -> Result<()> {
     let mut found: Vec<Vec<Found>> = subjects.iter().map(|_| Vec::new()).collect();
-    let before = Processors::now()?;
     for _ in 0..rounds {
         for (found, (_, at)) in found.iter_mut().zip(subjects) {
             found.push(load.ask(at).await?);
@@ -131,56 +132,26 @@ async fn in_rounds(rounds: usize, load: Load, subjects: &[(&str, &At)]) -> Resul
     for ((name, _), rounds) in subjects.iter().zip(found) {
         let each: Vec<String> = rounds
             .iter()
-            .map(|round| format!("{:.3}", round.quantile(0.99)))
+            .map(|round| format!("{:.3}", round.all.quantile(0.99)))
             .collect();
-        let all = Found::of_all(rounds);
-        let p99 = all.quantile(0.99);
-        let of_peer = *of_peer.get_or_insert(p99);
+        let found = Found::of_all(rounds);
+        let here = found.p99();
+        let peer: [Option<f64>; 2] = *of_peer.get_or_insert(here);
+        let ratio = |at: usize| {
+            here[at]
+                .zip(peer[at])
+                .map_or("too few to compare".to_owned(), |(here, peer)| {
+                    format!("{:.2}", here / peer)
+                })
+        };
         println!(
-            "{name:>20}: {all}; p99 of each round {}; {:.2} of the peer's p99",
+            "{name:>20}: {found}; p99 of each round {}; of the peer's p99 {}, undisturbed {}",
             each.join(", "),
-            p99 / of_peer
+            ratio(0),
+            ratio(1)
         );
     }
-    println!(
-        "{:>20}: {:.1} % of the processors' time went to other machines meanwhile",
-        "stolen",
-        100.0 * Processors::now()?.stolen_since(&before)
-    );
     Ok(())
-}
-
-/// The time of the processors since the machine was started, in ticks.
-struct Processors {
-    all: u64,
-    /// What a machine that is virtual was to have and did not get.
-    stolen: u64,
-}
-
-impl Processors {
-    fn now() -> Result<Self> {
-        /// Its place among the figures of `cpu`, as `proc_stat(5)` has them.
-        const STOLEN: usize = 7;
-        let text = std::fs::read_to_string("/proc/stat")?;
-        let line = text.lines().next().context("a line of all processors")?;
-        let ticks = line.split_whitespace().skip(1).take(STOLEN + 1).map(str::parse);
-        let ticks = ticks.collect::<Result<Vec<u64>, _>>()?;
-        Ok(Self {
-            all: ticks.iter().sum(),
-            stolen: *ticks.get(STOLEN).context("the stolen ticks")?,
-        })
-    }
-
-    /// The share that was stolen since.
-    #[expect(clippy::cast_precision_loss, reason = "ticks of minutes")]
-    fn stolen_since(&self, before: &Self) -> f64 {
-        // One of the figures, the time that waited for a disk, may fall.
-        let (stolen, all) = (
-            self.stolen.saturating_sub(before.stolen),
-            self.all.saturating_sub(before.all),
-        );
-        stolen as f64 / all.max(1) as f64
-    }
 }
 
 /// A process of this benchmark; killed when it is dropped.

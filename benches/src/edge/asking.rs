@@ -1,6 +1,6 @@
 //! What asks: look-ups that are due at fixed times, over connections that stay open.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, thread, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, sync::mpsc, thread, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
 use tokio::{
@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::phrase;
+use super::{phrase, stolen::Stolen};
 
 /// What is left out of the figures: connections open, code is loaded.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -33,13 +33,24 @@ pub(super) struct Load {
     pub(super) time: Duration,
 }
 
-/// What was found; both sorted.
+/// One look-up.
+struct Asked {
+    due: Instant,
+    answered: Instant,
+    took: Duration,
+}
+
+/// What was found.
 #[derive(Default)]
 pub(super) struct Found {
     /// How long look-ups took: from when they were due, or, where a connection had waited for that, from when it woke.
-    took: Vec<Duration>,
+    pub(super) all: Times,
+    /// The same of those around which no stolen time was counted.
+    pub(super) undisturbed: Times,
     /// By how much later than due turns were given, which is this program's doing or the machine's.
-    late: Vec<Duration>,
+    late: Times,
+    /// The processors' ticks meanwhile, and those of them that were stolen.
+    ticks: [u64; 2],
 }
 
 impl Found {
@@ -47,43 +58,69 @@ impl Found {
     pub(super) fn of_all(parts: Vec<Self>) -> Self {
         let mut all = Self::default();
         for part in parts {
-            all.took.extend(part.took);
+            all.all.extend(part.all);
+            all.undisturbed.extend(part.undisturbed);
             all.late.extend(part.late);
+            for (all, part) in all.ticks.iter_mut().zip(part.ticks) {
+                *all += part;
+            }
         }
-        all.took.sort_unstable();
-        all.late.sort_unstable();
         all
     }
 
-    /// A quantile of how long look-ups took, in milliseconds.
-    pub(super) fn quantile(&self, share: f64) -> f64 {
-        quantile(&self.took, share)
+    /// The 99th percentiles in milliseconds, of all and of the undisturbed; none of fewer than a hundred times what lies beyond.
+    pub(super) fn p99(&self) -> [Option<f64>; 2] {
+        const LEAST: usize = 10_000;
+        [&self.all, &self.undisturbed].map(|times| (times.0.len() >= LEAST).then(|| times.quantile(0.99)))
     }
 }
 
-fn quantile(sorted: &[Duration], share: f64) -> f64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a place in a list"
-    )]
-    let place = (sorted.len() as f64 * share) as usize;
-    let at = sorted.get(place.min(sorted.len().saturating_sub(1)));
-    at.copied().unwrap_or_default().as_secs_f64() * 1e3
+/// Times, sorted.
+#[derive(Default)]
+pub(super) struct Times(Vec<Duration>);
+
+impl Times {
+    fn new(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        Self(times)
+    }
+
+    fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+        self.0.sort_unstable();
+    }
+
+    /// A quantile in milliseconds; no number of none.
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a place in a list"
+        )]
+        let place = (self.0.len() as f64 * share) as usize;
+        let at = self.0.get(place.min(self.0.len().saturating_sub(1)));
+        at.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+    }
 }
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of_all = |share| self.all.quantile(share);
+        let [all, stolen] = self.ticks;
+        #[expect(clippy::cast_precision_loss, reason = "ticks of minutes")]
+        let stolen = 100.0 * stolen as f64 / all.max(1) as f64;
         write!(
             f,
-            "{} answered, p50 {:.3}, p99 {:.3}, p99.9 {:.3}, most {:.3}; asked late by p99 {:.3}",
-            self.took.len(),
-            self.quantile(0.5),
-            self.quantile(0.99),
-            self.quantile(0.999),
-            self.quantile(1.0),
-            quantile(&self.late, 0.99)
+            "{} answered, p50 {:.3}, p99 {:.3}, p99.9 {:.3}, most {:.3}; stolen {stolen:.1} %; undisturbed {}, p99 {:.3}; asked late by p99 {:.3}",
+            self.all.0.len(),
+            of_all(0.5),
+            of_all(0.99),
+            of_all(0.999),
+            of_all(1.0),
+            self.undisturbed.0.len(),
+            self.undisturbed.quantile(0.99),
+            self.late.quantile(0.99)
         )
     }
 }
@@ -109,16 +146,24 @@ impl Load {
             }
         }
         let giving = thread::spawn(move || self.give_turns(start, &turns));
-        let mut took = Vec::new();
-        while let Some(asked) = asking.join_next().await {
-            for (due, time) in asked?? {
-                if due >= start + WARM_UP {
-                    took.push(time);
-                }
-            }
+        let (end, ended) = mpsc::channel();
+        let watching = thread::spawn(move || Stolen::watch(&ended));
+        let mut asked = Vec::new();
+        while let Some(some) = asking.join_next().await {
+            asked.extend(some??.into_iter().filter(|asked| asked.due >= start + WARM_UP));
         }
         let late = giving.join().map_err(|_| anyhow!("turns were not given"))?;
-        Ok(Found::of_all(vec![Found { took, late }]))
+        drop(end);
+        let stolen = watching.join().map_err(|_| anyhow!("nobody looked"))??;
+        let undisturbed = asked
+            .iter()
+            .filter(|asked| stolen.is_none(asked.due, asked.answered));
+        Ok(Found {
+            undisturbed: Times::new(undisturbed.map(|asked| asked.took).collect()),
+            all: Times::new(asked.iter().map(|asked| asked.took).collect()),
+            late: Times::new(late),
+            ticks: stolen.ticks(),
+        })
     }
 
     /// Gives the connections their turns one after the other, evenly over time. Timers of tokio are as fine as a millisecond: with
@@ -143,14 +188,14 @@ impl Load {
         late
     }
 
-    /// Asks at each turn, and says when it was due and how long the answer took.
+    /// Asks at each turn.
     async fn ask_by(
         self,
         mut connection: impl AsyncRead + AsyncWrite + Unpin,
         number: u32,
         mut turns: UnboundedReceiver<Instant>,
         host: String,
-    ) -> Result<Vec<(Instant, Duration)>> {
+    ) -> Result<Vec<Asked>> {
         let mut place = number as usize;
         let mut found = Vec::new();
         let mut buffer = Vec::with_capacity(4_096);
@@ -165,14 +210,19 @@ impl Load {
             let asked = phrase(place).replace(' ', "+");
             let request = format!("GET /v1/bench/resolve?phrase={asked} HTTP/1.1\r\nHost: {host}\r\n\r\n");
             connection.write_all(request.as_bytes()).await?;
-            answered(&mut connection, &mut buffer).await?;
-            found.push((due, from.elapsed()));
+            read(&mut connection, &mut buffer).await?;
+            let answered = Instant::now();
+            found.push(Asked {
+                due,
+                answered,
+                took: answered - from,
+            });
         }
     }
 }
 
 /// Reads one answer to its end.
-async fn answered(connection: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> Result<()> {
+async fn read(connection: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> Result<()> {
     buffer.clear();
     loop {
         let read = connection.read_buf(buffer).await?;
