@@ -259,7 +259,7 @@ impl Failures {
             self.is_listening = !self.is_listening;
         } else if line == "successes:"
             || line.starts_with("test result: ")
-            || line.starts_with("running ") && line.ends_with(" tests")
+            || line.starts_with("running ") && line.contains(" test")
         {
             self.is_listening = false;
         } else if let (true, Some(name)) = (self.is_listening, name) {
