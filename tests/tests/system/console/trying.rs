@@ -55,7 +55,7 @@ both_databases! {
         let id = system.learning().candidate_for("phrase 0", "verb_0").await.candidate_id;
         let tried = visitor.open(&format!("review?item={id}&preview=1")).await.body;
         assert!(tried.contains("1 of the 2 recorded queries of the last 7 days would be answered differently (searched 2 times)."), "{tried}");
-        assert!(tried.contains("1 speak for the change, 0 against it."), "{tried}");
+        assert!(tried.contains("What people said about these answers: 1 for the change, 0 against it."), "{tried}");
         let row = "<td>–</td><td>verb_0</td><td class=\"num\">1</td><td class=\"num\">0</td></tr>";
         let (before, _) = tried.split_once(row).unwrap_or_else(|| panic!("{tried}"));
         assert!(before.to_lowercase().ends_with("<td class=\"num\">2</td>"), "{tried}");

@@ -193,7 +193,7 @@ fn summary(language: Language, found: &PreviewedChanges, is_judged: bool) -> Vec
     let against = found.rated_against_count + found.corrected_against_count;
     let said = (for_it + against > 0).then(|| match language {
         Language::English => {
-            format!("Of what people said about these answers, {for_it} speak for the change, {against} against it.")
+            format!("What people said about these answers: {for_it} for the change, {against} against it.")
         }
         Language::Japanese => {
             format!("これらの応答への評価と修正: 変更を支持 {for_it} 件、反対 {against} 件。")
@@ -287,7 +287,9 @@ mod tests {
         );
         let some = said(4, 2, 1);
         assert!(
-            some.contains("2 of the 4") && some.contains("searched 9 times") && some.contains("1 speak for"),
+            some.contains("2 of the 4")
+                && some.contains("searched 9 times")
+                && some.contains("1 for the change"),
             "{some}"
         );
         assert!(said(4, 1, 0).contains("(searched once)"));
