@@ -23,8 +23,8 @@ use super::{ClientTls, TlsError, dialer::Dialer};
 /// Said of a server that does not know what it is asked.
 const UNKNOWN_CALL: &str = "what answers at this address does not know this call: it is another service, or an older version of this one";
 
-/// Interval and timeout of keep-alive pings where many calls of people share a connection: what a proxy allows, and an upload over a slow line
-/// outlasts.
+/// Interval and timeout of keep-alive pings where many calls share a connection: so long that an upload over a slow line is not taken for
+/// silence.
 pub const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 
 /// A server's address as a URI: `http://…`, or `https://…` for TLS; or several such, separated by commas, of replicas of which any
