@@ -38,7 +38,7 @@ use self::{
 use crate::ids::length_prefixed;
 
 /// Changes whenever the same phrases would be answered differently.
-const VERSION: &[u8] = b"2";
+const VERSION: &[u8] = b"3";
 /// Phrases that are named as reasons, at most.
 const REASONS: usize = 3;
 
