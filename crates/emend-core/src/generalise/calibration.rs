@@ -4,8 +4,9 @@ use super::arithmetic::{logistic, number};
 
 /// Answers from which a calibration is made, at least.
 pub(super) const MIN_ANSWERS: usize = 20;
-/// Steps of Newton's method.
-const STEPS: usize = 25;
+/// Steps of Newton's method, and how far one goes along any slope at most. Where answers are told apart without a fault, many are needed.
+const STEPS: usize = 100;
+const LONGEST: f64 = 2.0;
 /// Keeps the slopes finite where every answer was right.
 const RIDGE: f64 = 0.1;
 
@@ -14,110 +15,57 @@ const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
 
 /// What an answer to a phrase that means nothing learned counts beside others. By measurement (docs/learning.md): more
 /// leaves more such phrases alone, and others with them.
-const STRANGER: f64 = 0.77;
+const STRANGER: f64 = 0.5;
 
 /// What is known of an answer: figures that speak for it.
 pub(super) type Signs = [f32; 3];
 
-/// What speaks for an answer to a known phrase: the signs and the first one's square.
-fn of_right([one, other, third]: Signs) -> [f32; 5] {
+/// Logistic regression of "was right" on an answer's signs and the first one's square (Platt scaling, with his corrected
+/// targets). The square lets confidence rise more slowly among doubtful answers, as strangers are, than among sure ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Calibration {
+    slopes: [f32; TERMS],
+    /// Between which the first signs were that it was fitted to. The square says nothing of what is beyond: it may rise again where
+    /// answers are the less likely.
+    seen: [f32; 2],
+}
+
+const TERMS: usize = 5;
+
+fn terms([one, other, third]: Signs) -> [f32; TERMS] {
     [one, other, third, one * one / 8.0, 1.0]
 }
 
-/// What speaks for the phrase being known: the signs and all products of two of them. With these, fewer phrases that mean something learned
-/// are taken for strangers.
-fn of_known([one, other, third]: Signs) -> [f32; 10] {
-    [
-        one,
-        other,
-        third,
-        one * one / 8.0,
-        one * other / 2.0,
-        one * third / 2.0,
-        other * other,
-        other * third,
-        third * third,
-        1.0,
-    ]
-}
-
-/// Answers two questions: whether the phrase means something learned, and whether the answer is right if it does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Calibration {
-    is_right: Regression<5>,
-    /// None where no answer to a stranger is known.
-    is_known: Option<Regression<10>>,
-}
-
 impl Calibration {
-    /// From answers to phrases that mean something learned, each right or not, and to others; none of too few.
+    /// From answers and whether each was right; none of too few. Of answers to phrases that mean nothing learned, which
+    /// cannot be right, each counts a part.
     pub(super) fn of(answers: &[(Signs, bool)], strangers: &[Signs]) -> Option<Self> {
         if answers.len() < MIN_ANSWERS {
             return None;
         }
-        let right: Vec<_> = answers
-            .iter()
-            .map(|&(signs, right)| (of_right(signs), right))
-            .collect();
-        let known = answers.iter().map(|&(signs, _)| (of_known(signs), true));
-        let strange = strangers.iter().map(|&signs| (of_known(signs), false));
-        let is_known = (!strangers.is_empty())
-            .then(|| Regression::fit(&known.chain(strange).collect::<Vec<_>>(), STRANGER));
-        Some(Self {
-            is_right: Regression::fit(&right, 1.0),
-            is_known,
-        })
-    }
-
-    /// The probability that an answer with these signs is right: above 0 and below 1, though `f32` rounds what is nearly certain to 1.
-    pub(super) fn confidence(self, signs: Signs) -> f32 {
-        let is_right = self.is_right.probability(of_right(signs));
-        let confidence = self.is_known.map_or(is_right, |is_known| {
-            both(is_right, is_known.probability(of_known(signs)))
-        });
-        confidence.clamp(f32::MIN_POSITIVE, BELOW_ONE)
-    }
-}
-
-/// The probability of two things that depend on each other, by Clayton's copula with θ = 2: more than their product, as if neither
-/// told of the other, and less than the lesser, as if one followed from the other. Neither may be 0, which [`logistic`] never gives.
-fn both(one: f32, other: f32) -> f32 {
-    let inverse_square = |probability: f32| {
-        let inverse = f64::from(probability).recip();
-        inverse * inverse
-    };
-    narrow((inverse_square(one) + inverse_square(other) - 1.0).sqrt().recip())
-}
-
-/// Logistic regression with Platt's corrected targets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Regression<const TERMS: usize> {
-    slopes: [f32; TERMS],
-}
-
-impl<const TERMS: usize> Regression<TERMS> {
-    /// Fits it to examples of what is and of what is not. Each of the latter counts so much beside one of the former.
-    fn fit(examples: &[([f32; TERMS], bool)], weight: f64) -> Self {
-        let yes = examples.iter().filter(|(_, is)| *is).count();
-        let no = examples.len() - yes;
+        let right = answers.iter().filter(|(_, right)| *right).count();
+        let wrong = answers.len() - right;
         let (high, low) = (
-            f64::from((number(yes) + 1.0) / (number(yes) + 2.0)),
-            f64::from(1.0 / (number(no) + 2.0)),
+            f64::from((number(right) + 1.0) / (number(right) + 2.0)),
+            f64::from(1.0 / (number(wrong) + 2.0)),
         );
         let mut at = [0.0_f64; TERMS];
         for _ in 0..STEPS {
             let (mut slope, mut curve) = ([0.0_f64; TERMS], [[0.0_f64; TERMS]; TERMS]);
-            for &(terms, is) in examples {
-                let (target, weight) = if is { (high, 1.0) } else { (low, weight) };
-                let terms = terms.map(f64::from);
-                let linear: f64 = at.iter().zip(terms).map(|(at, term)| at * term).sum();
+            let known = answers
+                .iter()
+                .map(|&(signs, right)| (signs, if right { high } else { low }, 1.0));
+            let strange = strangers.iter().map(|&signs| (signs, low, STRANGER));
+            for (signs, target, weight) in known.chain(strange) {
+                let signs = terms(signs).map(f64::from);
+                let linear: f64 = at.iter().zip(signs).map(|(at, sign)| at * sign).sum();
                 let probability = f64::from(logistic(narrow(linear)));
                 let off = weight * (probability - target);
                 let spread = weight * (probability * (1.0 - probability)).max(1e-6);
                 for row in 0..TERMS {
-                    slope[row] += off * terms[row];
+                    slope[row] += off * signs[row];
                     for column in 0..TERMS {
-                        curve[row][column] += spread * terms[row] * terms[column];
+                        curve[row][column] += spread * signs[row] * signs[column];
                     }
                 }
             }
@@ -126,18 +74,28 @@ impl<const TERMS: usize> Regression<TERMS> {
                 curve[row][row] += RIDGE;
             }
             let step = solve(curve, slope);
+            // The whole step is shortened: bounded slope by slope it would go elsewhere, and in circles.
+            let longest = step.iter().fold(LONGEST, |longest, step| longest.max(step.abs()));
             for (at, step) in at.iter_mut().zip(step) {
-                *at -= step.clamp(-2.0, 2.0);
+                *at -= step * (LONGEST / longest);
             }
         }
-        Self {
+        let first_signs = answers.iter().map(|(signs, _)| signs).chain(strangers);
+        let seen = first_signs.fold(
+            [f32::INFINITY, f32::NEG_INFINITY],
+            |[least, most], &[first, ..]| [least.min(first), most.max(first)],
+        );
+        Some(Self {
             slopes: at.map(narrow),
-        }
+            seen,
+        })
     }
 
-    fn probability(self, terms: [f32; TERMS]) -> f32 {
-        let terms = self.slopes.iter().zip(terms);
-        logistic(terms.map(|(slope, term)| slope * term).sum())
+    /// The probability that an answer with these signs is right: above 0 and below 1, though `f32` rounds what is nearly certain to 1.
+    pub(super) fn confidence(self, [first, other, third]: Signs) -> f32 {
+        let first = first.clamp(self.seen[0], self.seen[1]);
+        let terms = self.slopes.iter().zip(terms([first, other, third]));
+        logistic(terms.map(|(slope, term)| slope * term).sum()).clamp(f32::MIN_POSITIVE, BELOW_ONE)
     }
 }
 
@@ -150,7 +108,7 @@ fn narrow(x: f64) -> f32 {
 }
 
 /// Solves symmetric, positive definite equations by elimination.
-fn solve<const TERMS: usize>(mut left: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; TERMS] {
+fn solve(mut left: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; TERMS] {
     for pivot in 0..TERMS {
         let of_pivot = left[pivot];
         for row in pivot + 1..TERMS {
@@ -195,45 +153,54 @@ mod tests {
         assert_eq!(Calibration::of(&right[1..], &[]), None);
         let confidence = Calibration::of(&right, &[]).unwrap().confidence([1.0, 1.0, 1.0]);
         assert!(confidence > 0.7 && confidence < 0.99, "{confidence}");
-        let is_right = Regression { slopes: [40.0; 5] };
-        for is_known in [None, Some(Regression { slopes: [40.0; 10] })] {
-            let steep = Calibration { is_right, is_known };
-            for (sign, side) in [(1.0, "sure"), (-10.0, "doubtful")] {
-                let confidence = steep.confidence([sign, sign, 0.0]);
-                assert!(confidence > 0.0 && confidence < 1.0, "{side}: {confidence}");
-            }
+        let steep = Calibration {
+            slopes: [40.0; TERMS],
+            seen: [-10.0, 1.0],
+        };
+        for (sign, side) in [(1.0, "sure"), (-10.0, "doubtful")] {
+            let confidence = steep.confidence([sign, sign, 0.0]);
+            assert!(
+                (f32::MIN_POSITIVE..1.0).contains(&confidence),
+                "{side}: {confidence}"
+            );
         }
-    }
-
-    #[test]
-    fn an_answer_to_what_looks_like_a_stranger_is_doubted_however_right_others_were() {
-        // By the first sign all would be right; strangers lack the second.
-        let answers = vec![([1.0, 1.0, 0.0], true); 100];
-        let strangers = vec![[1.0, 0.0, 0.0]; 50];
-        let told = Calibration::of(&answers, &strangers).unwrap();
-        assert!(told.confidence([1.0, 1.0, 0.0]) > 0.9);
-        assert!(told.confidence([1.0, 0.0, 0.0]) < 0.2);
-        let untold = Calibration::of(&answers, &[]).unwrap();
         assert!(
-            untold.confidence([1.0, 0.0, 0.0]) > 0.8,
-            "nothing is known of strangers"
+            steep.confidence([f32::NAN, 0.0, 0.0]).is_nan(),
+            "and no number is none"
         );
     }
 
     #[test]
-    fn both_is_between_one_following_from_the_other_and_neither_telling_of_the_other() {
-        let some = [1e-6_f32, 0.1, 0.5, 0.9, 0.999];
-        for one in some {
-            for other in some {
-                let both = both(one, other);
-                let (product, lesser) = (one * other, one.min(other));
-                assert!(
-                    both >= product * 0.999 && both <= lesser * 1.001,
-                    "{one} and {other}: {both}"
-                );
+    fn a_sign_beyond_all_that_were_seen_says_no_more_than_the_last_of_them() {
+        // Wrong in the middle: the square turns the curve up on the left, where nothing was seen.
+        let answers: Vec<(Signs, bool)> = (0_u8..200)
+            .map(|number| {
+                let sign = f32::from(number) / 20.0;
+                ([sign, 0.0, 0.0], sign > 7.0)
+            })
+            .collect();
+        let calibration = Calibration::of(&answers, &[]).unwrap();
+        let at = |sign| calibration.confidence([sign, 0.0, 0.0]);
+        assert_eq!((at(-9.0), at(90.0)), (at(0.0), at(9.95)));
+        assert!(at(0.0) < 0.1 && at(9.95) > 0.9, "{} {}", at(0.0), at(9.95));
+    }
+
+    #[test]
+    fn answers_that_are_told_apart_without_a_fault_are_told_apart() {
+        for count in [1_000_u16, 10_000, 20_000] {
+            let answers: Vec<(Signs, bool)> = (0..count)
+                .map(|number| {
+                    let right = number % 2 == 0;
+                    let little = f32::from(number % 100) / 1_000.0;
+                    let (first, other) = if right { (9.0, 0.7) } else { (8.9, 0.5) };
+                    ([first + little, other + little, 0.2 + little], right)
+                })
+                .collect();
+            let calibration = Calibration::of(&answers, &[]).unwrap();
+            for &(signs, right) in &answers {
+                let confidence = calibration.confidence(signs);
+                assert!((confidence > 0.5) == right, "{count}: {signs:?} {confidence}");
             }
         }
-        // The root of 1 / (4 + 4 - 1).
-        assert!((both(0.5, 0.5) - 0.377_964_5).abs() < 1e-6);
     }
 }

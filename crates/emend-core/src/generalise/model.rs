@@ -346,11 +346,12 @@ fn read(vocabulary: &Vocabulary, features: &Features, dense: Option<Vec<f32>>) -
     read
 }
 
-/// The first of the likeliest choices.
+/// The first of the likeliest choices; none whose probability is no number.
 fn likeliest(probabilities: &[f32], may_answer: impl Fn(usize) -> bool) -> Option<(usize, f32)> {
     let mut best: Option<(usize, f32)> = None;
     for (choice, &probability) in probabilities.iter().enumerate() {
-        if best.is_none_or(|(_, most)| probability > most) && may_answer(choice) {
+        let most = best.map_or(f32::NEG_INFINITY, |(_, most)| most);
+        if probability > most && may_answer(choice) {
             best = Some((choice, probability));
         }
     }
@@ -394,6 +395,17 @@ mod tests {
             (false, true),
             "only the nearest phrase answers"
         );
+    }
+
+    #[test]
+    fn the_likeliest_choice_has_a_probability() {
+        let any = |_| true;
+        assert_eq!(
+            likeliest(&[f32::NAN, 0.3, 0.7, f32::NAN, 0.7], any),
+            Some((2, 0.7))
+        );
+        assert_eq!(likeliest(&[0.3, 0.7], |choice| choice == 0), Some((0, 0.3)));
+        assert_eq!(likeliest(&[f32::NAN], any), None);
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Vectors for StaticVectors {
 
     fn vector(&self, phrase: &str) -> Option<Vec<f32>> {
         let vector = self.model.encode_single(phrase);
-        vector.iter().any(|&value| value != 0.0).then_some(vector)
+        let squares: f32 = vector.iter().map(|value| value * value).sum();
+        squares.is_normal().then_some(vector)
     }
 }
 

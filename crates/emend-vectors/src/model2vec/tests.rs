@@ -65,6 +65,16 @@ fn a_phrase_has_the_mean_of_its_words() {
 }
 
 #[test]
+fn numbers_that_have_no_length_are_no_vector() {
+    let words = tokenizer(&[("pay", 1), ("fee", 2)]);
+    for bad in [f32::NAN, f32::INFINITY, f32::MAX] {
+        let vectors = read(&words, &matrix("embeddings", &[ROWS[0], [1.0, bad], ROWS[2]])).unwrap();
+        assert_eq!(vectors.vector("pay"), None, "{bad}");
+        assert!(vectors.vector("fee").is_some(), "{bad}");
+    }
+}
+
+#[test]
 fn the_hash_is_of_all_three_files() {
     let (words, model) = (tokenizer(&[("pay", 1), ("fee", 2)]), matrix("embeddings", &ROWS));
     let hash = |tokenizer: &str, model: &[u8]| read(tokenizer, model).unwrap().hash().to_owned();
