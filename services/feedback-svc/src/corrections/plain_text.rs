@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use emend_core::{Invalid, personal_data, text, violation::bounded_prose};
 use feedback_store::records::feedback::Removed;
+use html5gum::{DefaultEmitter, Token, Tokenizer};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Maximum length of a reason in grapheme clusters: characters as people see them.
@@ -114,38 +115,66 @@ const BLOCKS: [&str; 37] = [
     "ul",
 ];
 
-/// The text with a line break for each run of tags of [`BLOCKS`], which are all the tags that it has.
-fn with_line_breaks(cleaned: &str) -> String {
-    let mut text = String::with_capacity(cleaned.len());
-    let mut parts = cleaned.split('<');
-    text.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        text.truncate(text.trim_end_matches(' ').len());
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let after = part.split_once('>').map_or("", |(_, after)| after);
-        text.push_str(after.trim_start_matches(' '));
-    }
-    text
-}
+/// Elements whose contents are no text.
+const HIDDEN: [&str; 2] = ["script", "style"];
 
 /// The text of a piece of HTML as a browser would show it.
 fn text_of(html: &str) -> String {
-    let mut of_blocks = ammonia::Builder::empty();
-    of_blocks.tags(BLOCKS.into());
-    // Their contents are no text.
-    of_blocks.clean_content_tags(["script", "style"].into());
-    let cleaned = of_blocks.clean(html).to_string();
-    // What is escaped in text. The ampersand comes last: it begins the others.
-    let plain = with_line_breaks(&cleaned)
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&nbsp;", "\u{a0}")
-        .replace("&amp;", "&");
+    let mut emitter = DefaultEmitter::default();
+    // As a browser: what looks like a tag in a script is none.
+    emitter.naively_switch_states(true);
+    let is_one_of = |name: &[u8], names: &[&str]| names.iter().any(|one| one.as_bytes() == name);
+    let mut shown = Shown::default();
+    let mut is_hidden = false;
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        let (name, begins) = match token {
+            Token::StartTag(tag) => (tag.name, true),
+            Token::EndTag(tag) => (tag.name, false),
+            Token::String(text) => {
+                if !is_hidden {
+                    shown.push(&String::from_utf8_lossy(&text));
+                }
+                continue;
+            }
+            Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => continue,
+        };
+        if is_one_of(&name, &HIDDEN) {
+            is_hidden = begins;
+        } else if is_one_of(&name, &BLOCKS) {
+            shown.break_line();
+        }
+    }
     // Entities can name characters that no text may hold.
-    text::clean(&plain).into_owned()
+    text::clean(&shown.text).into_owned()
+}
+
+/// What a browser would show so far.
+#[derive(Debug, Default)]
+struct Shown {
+    text: String,
+    /// Whether nothing was shown since the last line break.
+    is_line_begin: bool,
+}
+
+impl Shown {
+    fn push(&mut self, text: &str) {
+        let text = if self.is_line_begin {
+            text.trim_start_matches(' ')
+        } else {
+            text
+        };
+        self.is_line_begin &= text.is_empty();
+        self.text.push_str(text);
+    }
+
+    /// Breaks the line; of a run of breaks only the first does, and none before the first text.
+    fn break_line(&mut self) {
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.is_line_begin = true;
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +213,18 @@ mod tests {
             ("<svg/onload=alert(1)>", ""),
             ("unfinished <b", "unfinished"),
             ("&#x202e;on<br>e&#xe0041;", "on\ne"),
+            ("<b>盤面</b>が&amp;<i title='>'>手札</i>に", "盤面が&手札に"),
+            (
+                "<style>p { color: red }</style>no <STYLE>b</STYLE>hits",
+                "no hits",
+            ),
+            ("one<script>'<p>alert(1)</p>'</script> two", "one two"),
+            ("one <script>alert(1)", "one"),
+            ("<textarea><b>one</b></textarea>", "one"),
+            ("<P>one</P> <P>two</P>", "one\ntwo"),
+            ("one\r\n<p>two", "one\ntwo"),
+            ("x &gt 3 &copy; y", "x > 3 © y"),
+            ("<!doctype html><![CDATA[one]]>two", "two"),
         ] {
             let (kept, removed) = cleaned(html);
             assert!(removed.html, "{html}");
