@@ -266,9 +266,12 @@ impl Model {
         let similarity =
             |nearest: Vec<(usize, f32)>| nearest.first().map_or(0.0, |&(_, similarity)| similarity);
         let own = self.nearest_of(choice, similarities, 1, |at, _| counts(at));
-        let others = self
-            .neighbours
-            .nearest(similarities, 1, |at, _| self.meanings[at] != choice && counts(at));
+        // The choice's own are the nearest as a rule. Were they still there, each would have those beside it looked at one by one.
+        let mut similarities = similarities.to_vec();
+        for &own in &self.phrases[choice] {
+            similarities[own as usize] = 0.0;
+        }
+        let others = self.neighbours.nearest(&similarities, 1, |at, _| counts(at));
         let (own, others) = (similarity(own), similarity(others));
         [log_odds(probability), own, own - others]
     }

@@ -6,8 +6,11 @@ use super::vocabulary::{ByFeature, Weighed};
 
 /// Entries of postings that one look-up reads, the rarest features' first.
 const MAX_READ: usize = 8_192;
-/// Bits of a feature's hash beside a count of up to that many entries.
-const HASH_BITS: u32 = u64::BITS - 14;
+/// In one number: a count of up to that many entries, then the first bits of a feature's hash, then its place in its phrase, of which
+/// the longest has 1,700 features.
+const COUNT_BITS: u32 = 14;
+const PLACE_BITS: u32 = 11;
+const HASH_BITS: u32 = u64::BITS - COUNT_BITS - PLACE_BITS;
 /// Similarities that are passed over together where none of them is high enough.
 const TOGETHER: usize = 64;
 
@@ -23,6 +26,14 @@ pub(super) struct Learned {
 pub(super) struct Posting {
     learned: u32,
     value: f32,
+}
+
+/// The phrases that have a feature of a phrase, and what it is worth there.
+struct Found<'p> {
+    value: f32,
+    /// Read when it is found: those of all features are far apart in memory, and are so waited for together.
+    first: Posting,
+    rest: &'p [Posting],
 }
 
 /// The phrases that have a feature.
@@ -121,6 +132,17 @@ impl Neighbours<ByNumber> {
     }
 }
 
+/// By what features are sorted: how many phrases have them, then their hashes.
+fn rank(count: usize, hash: u64, place: usize) -> u64 {
+    let first_bits = hash >> (u64::BITS - HASH_BITS);
+    (count as u64) << (HASH_BITS + PLACE_BITS) | first_bits << PLACE_BITS | place as u64
+}
+
+/// The place of what has a rank.
+fn place(rank: u64) -> usize {
+    (rank & ((1 << PLACE_BITS) - 1)) as usize
+}
+
 impl<P: Postings> Neighbours<P> {
     /// The phrases, in the order in which they were added.
     pub(super) fn learned(&self) -> &[Learned] {
@@ -133,26 +155,33 @@ impl<P: Postings> Neighbours<P> {
         if similarities.is_empty() {
             return similarities;
         }
+        let mut found = Vec::with_capacity(weighed.len());
         let mut order = Vec::with_capacity(weighed.len());
-        for (at, feature) in weighed.iter().enumerate() {
-            let count = self.postings.of(feature).len();
-            if (1..=MAX_READ).contains(&count) {
-                // One number to be sorted by: how many, then the first bits of the hash.
-                let rank = (count as u64) << HASH_BITS | feature.hash >> (u64::BITS - HASH_BITS);
-                order.push((rank, at));
+        for feature in weighed.iter().take(1 << PLACE_BITS) {
+            let [first, rest @ ..] = self.postings.of(feature) else {
+                continue;
+            };
+            let count = 1 + rest.len();
+            if count <= MAX_READ {
+                order.push(rank(count, feature.hash, found.len()));
+                found.push(Found {
+                    value: feature.value,
+                    first: *first,
+                    rest,
+                });
             }
         }
         order.sort_unstable();
         let mut read = 0;
-        for (_, at) in order {
-            let feature = &weighed[at];
-            let postings = self.postings.of(feature);
-            read += postings.len();
+        for rank in order {
+            let Found { value, first, rest } = &found[place(rank)];
+            read += 1 + rest.len();
             if read > MAX_READ {
                 break;
             }
-            for posting in postings {
-                similarities[posting.learned as usize] += feature.value * posting.value;
+            similarities[first.learned as usize] += value * first.value;
+            for posting in *rest {
+                similarities[posting.learned as usize] += value * posting.value;
             }
         }
         similarities
@@ -168,9 +197,12 @@ impl<P: Postings> Neighbours<P> {
         let mut nearest = Nearest::new(&self.learned, count);
         for (first, together) in (0..).step_by(TOGETHER).zip(similarities.chunks(TOGETHER)) {
             let least = nearest.least();
-            // All are counted, whatever the first ones are: that is done several at a time.
-            let high_enough = together.iter().filter(|&&similarity| similarity >= least);
-            if high_enough.count() == 0 {
+            // All are compared, whatever the first ones are: that is done several at a time.
+            let mut is_any_high_enough = false;
+            for &similarity in together {
+                is_any_high_enough |= similarity >= least;
+            }
+            if !is_any_high_enough {
                 continue;
             }
             for (at, &similarity) in (first..).zip(together) {
@@ -271,6 +303,46 @@ mod tests {
             let places: Vec<u32> = (0..).take(similarities.len()).collect();
             prop_assert_eq!(&neighbours.nearest_among(&places, &similarities, count, counts), &all);
         }
+    }
+
+    #[test]
+    fn the_rarest_features_are_read_first_until_enough_is_read() {
+        let feature = |number: u32, value| Weighed {
+            hash: u64::from(number) << 40,
+            number: Some(number),
+            value,
+        };
+        // How similar the first phrase is, which has all features, says which were read: one bit each.
+        let read = |counts: &[usize]| {
+            let weighed = (0..10_000).map(|phrase| {
+                let has = (0..).zip(counts).filter(|&(_, &count)| phrase < count);
+                has.map(|(number, _)| feature(number, 1.0)).collect()
+            });
+            let learned = neighbours(10_000).learned;
+            let neighbours = Neighbours::new(learned, counts.len(), weighed);
+            let asked = (0..3_u32).map(|number| feature(number, [1.0, 2.0, 4.0][number as usize]));
+            neighbours
+                .similarities(&asked.collect::<Vec<_>>())
+                .first()
+                .copied()
+        };
+        assert_eq!(read(&[5_000, 10, 3_000]), Some(7.0), "8,010 are read");
+        assert_eq!(
+            read(&[5_000, 183, 3_010]),
+            Some(6.0),
+            "8,193 are too many, and the commonest is left"
+        );
+        assert_eq!(
+            read(&[4_096, 4_096, 4_096]),
+            Some(3.0),
+            "equals are read by their hashes"
+        );
+        assert_eq!(read(&[8_192]), Some(1.0));
+        assert_eq!(
+            read(&[8_193, 1]),
+            Some(2.0),
+            "one that is too common by itself is passed over"
+        );
     }
 
     #[test]
